@@ -1,0 +1,14 @@
+//! Reed-Solomon over GF(2^8), byte for byte what HDFS, ISA-L and Ozone write.
+#![no_std]
+#![deny(unsafe_code)]
+
+#[cfg(any(test, feature = "alloc"))]
+extern crate alloc;
+#[cfg(any(test, feature = "std"))]
+extern crate std;
+
+mod cells;
+mod error;
+
+pub use cells::{CellIter, CellSet};
+pub use error::Error;

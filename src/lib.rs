@@ -1,0 +1,5 @@
+//! Hedgerow: reads of erasure-coded data that never wait for the slow node.
+#![forbid(unsafe_code)]
+
+#[doc(inline)]
+pub use hedgerow_codec as codec;
