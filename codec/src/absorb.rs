@@ -1,0 +1,220 @@
+//! Rebuilding while the sources still arrive, each as a stream of its own.
+
+use crate::kernel::Job;
+use crate::plan::RebuildPlan;
+use crate::storage::{Inline, PlanStorage};
+use crate::{Destination, Error};
+
+/// How far each source has come. Pieces of one source come in order; between sources any order will do.
+#[derive(Clone, Copy, Debug)]
+struct Positions<A> {
+    sources: usize,
+    len: usize,
+    at: A,
+}
+
+impl<A: AsRef<[usize]> + AsMut<[usize]>> Positions<A> {
+    fn new(sources: usize, len: usize, mut at: A) -> Result<Self, Error> {
+        let found = at.as_ref().len();
+        let Some(used) = at.as_mut().get_mut(..sources) else {
+            return Err(Error::Storage { needed: sources, found });
+        };
+        used.fill(0);
+        Ok(Self { sources, len, at })
+    }
+
+    /// Where a piece of `piece` bytes at `offset` of a source would end, if it is the next one.
+    fn end(&self, source: usize, offset: usize, piece: usize) -> Result<usize, Error> {
+        let Some(&expected) = self.at.as_ref().get(..self.sources).and_then(|at| at.get(source)) else {
+            return Err(Error::CellIndex { index: source, cells: self.sources });
+        };
+        if offset > expected {
+            return Err(Error::Gap { source, expected, found: offset });
+        }
+        if offset < expected {
+            return Err(Error::Overlap { source, expected, found: offset });
+        }
+        match offset.checked_add(piece) {
+            Some(end) if end <= self.len => Ok(end),
+            _ => Err(Error::PastEnd { source, end: offset.saturating_add(piece), len: self.len }),
+        }
+    }
+
+    fn advance(&mut self, source: usize, end: usize) {
+        if let Some(at) = self.at.as_mut().get_mut(source) {
+            *at = end;
+        }
+    }
+
+    fn complete(&self) -> usize {
+        self.at.as_ref().iter().take(self.sources).copied().min().unwrap_or(self.len)
+    }
+}
+
+/// A rebuild that takes source bytes as they arrive and keeps none of them: each piece is multiplied into the outputs at once.
+///
+/// The outputs are lent for each call and must be the same memory with the same contents each time; what they hold at first
+/// does not matter. `A` holds one position for each source: `[usize; N]`, or any memory.
+///
+/// Where the pieces stay in memory anyway, a [`Frontier`] is faster.
+#[derive(Clone, Copy)]
+pub struct Absorber<S, A> {
+    plan: RebuildPlan<S>,
+    positions: Positions<A>,
+    /// Outputs have been written up to here.
+    touched: usize,
+}
+
+impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
+    /// Absorbs cells, or byte ranges of cells, of `len` bytes; `positions` has room for the plan's sources.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn new_in(plan: RebuildPlan<S>, len: usize, positions: A) -> Result<Self, Error> {
+        let positions = Positions::new(plan.sources().len(), len, positions)?;
+        Ok(Self { plan, positions, touched: 0 })
+    }
+
+    /// Takes the next bytes of one source: `source` is its position in [`RebuildPlan::sources`], `offset` must be where its
+    /// last piece ended, `outputs` are whole: one for each lost cell, `len` bytes long.
+    ///
+    /// # Errors
+    /// [`Error::CellIndex`], [`Error::Gap`], [`Error::Overlap`], [`Error::PastEnd`], [`Error::OutputCount`],
+    /// [`Error::OutputLength`]. Neither the absorber nor the outputs have changed then.
+    pub fn absorb(
+        &mut self,
+        source: usize,
+        offset: usize,
+        piece: &[u8],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), Error> {
+        let end = self.positions.end(source, offset, piece.len())?;
+        self.plan.check_counts(self.plan.sources().len(), outputs.len())?;
+        let expected = self.positions.len;
+        if let Some(position) = outputs.iter().position(|output| output.len() != expected) {
+            return Err(Error::OutputLength { position, expected, found: outputs[position].len() });
+        }
+        // Bytes that another source has reached are added to; the first to reach a byte overwrites it, so nobody zeroes.
+        let old = self.touched.clamp(offset, end) - offset;
+        let (seen, fresh) = piece.split_at(old);
+        let kernel = self.plan.kernel();
+        for (group, rows) in self.plan.column(source).zip(outputs.chunks_mut(4)) {
+            let (mut add, mut set): ([&mut [u8]; 4], [&mut [u8]; 4]) = Default::default();
+            for ((add, set), row) in add.iter_mut().zip(&mut set).zip(rows) {
+                (*add, *set) = row[offset..end].split_at_mut(old);
+            }
+            let one = || core::iter::once(group);
+            if !seen.is_empty() {
+                kernel.add(one(), Job::whole(&[seen], &mut add[..group.rows])?);
+            }
+            if !fresh.is_empty() {
+                kernel.write(one(), Job::whole(&[fresh], &mut set[..group.rows])?, Destination::ReadSoon);
+            }
+        }
+        self.positions.advance(source, end);
+        self.touched = self.touched.max(end);
+        Ok(())
+    }
+
+    /// How many leading bytes of every output are final.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.positions.complete()
+    }
+
+    /// Whether every byte has been absorbed.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.ready() == self.positions.len
+    }
+
+    /// Where the next piece of a source must start; `None` for a position that is no source.
+    #[must_use]
+    pub fn expected(&self, source: usize) -> Option<usize> {
+        self.positions.at.as_ref().get(..self.positions.sources)?.get(source).copied()
+    }
+
+    /// The plan that is being run.
+    #[must_use]
+    pub fn plan(&self) -> &RebuildPlan<S> {
+        &self.plan
+    }
+
+    /// Starts again, for the next stripe.
+    pub fn restart(&mut self) {
+        self.positions.at.as_mut().fill(0);
+        self.touched = 0;
+    }
+}
+
+impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> core::fmt::Debug for Absorber<S, A> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Absorber")
+            .field("plan", &self.plan)
+            .field("len", &self.positions.len)
+            .field("ready", &self.ready())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<const K: usize, const M: usize> RebuildPlan<Inline<K, M>> {
+    /// Absorbs cells, or byte ranges of cells, of `len` bytes by this plan.
+    #[must_use]
+    pub fn absorber(&self, len: usize) -> Absorber<Inline<K, M>, [usize; K]> {
+        let positions = Positions { sources: self.sources().len().min(K), len, at: [0; K] };
+        Absorber { plan: *self, positions, touched: 0 }
+    }
+
+    /// Tells which byte ranges this plan can be run on, for cells of `len` bytes that stay in memory.
+    #[must_use]
+    pub fn frontier(&self, len: usize) -> Frontier<[usize; K]> {
+        let positions = Positions { sources: self.sources().len().min(K), len, at: [0; K] };
+        Frontier { positions, taken: 0 }
+    }
+}
+
+/// Which bytes all sources have reached, for sources that are kept in memory as they arrive: run the plan on each range that
+/// [`Frontier::take`] gives ([`RebuildPlan::run_at`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Frontier<A> {
+    positions: Positions<A>,
+    taken: usize,
+}
+
+impl<A: AsRef<[usize]> + AsMut<[usize]>> Frontier<A> {
+    /// For a number of sources of `len` bytes; `positions` has room for one each.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn new_in(sources: usize, len: usize, positions: A) -> Result<Self, Error> {
+        Ok(Self { positions: Positions::new(sources, len, positions)?, taken: 0 })
+    }
+
+    /// Bytes `offset` to `offset` + `bytes` of one source are there; `offset` must be where its last piece ended.
+    ///
+    /// # Errors
+    /// [`Error::CellIndex`], [`Error::Gap`], [`Error::Overlap`], [`Error::PastEnd`]. The frontier has not changed then.
+    pub fn arrived(&mut self, source: usize, offset: usize, bytes: usize) -> Result<(), Error> {
+        let end = self.positions.end(source, offset, bytes)?;
+        self.positions.advance(source, end);
+        Ok(())
+    }
+
+    /// Leading bytes that all sources have reached.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        self.positions.complete()
+    }
+
+    /// The bytes that all sources have reached since the last call; `None` if there are fewer than `least` of them, unless they
+    /// are the last.
+    #[must_use]
+    pub fn take(&mut self, least: usize) -> Option<core::ops::Range<usize>> {
+        let (start, end) = (self.taken, self.ready());
+        if end == start || (end - start < least && end < self.positions.len) {
+            return None;
+        }
+        self.taken = end;
+        Some(start..end)
+    }
+}

@@ -1,0 +1,166 @@
+//! What a kernel is given: buffers whose lengths have been compared, and coefficients in the order they are read.
+
+use core::mem::MaybeUninit;
+
+use crate::Error;
+
+/// A byte of an output: `u8`, or `MaybeUninit<u8>` where nobody should have to zero what is about to be written.
+pub trait OutputByte: sealed::Sealed {}
+impl OutputByte for u8 {}
+impl OutputByte for MaybeUninit<u8> {}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u8 {}
+    impl Sealed for core::mem::MaybeUninit<u8> {}
+}
+
+/// What happens to the outputs after the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Destination {
+    /// They are read soon, or fit a cache: ordinary stores.
+    #[default]
+    ReadSoon,
+    /// They are larger than the caches and not read soon: stores that go past the caches, and sources fetched ahead.
+    /// A loss for anything that fits a cache. Cells under 4 KiB are always written as [`Destination::ReadSoon`].
+    NotReadSoon,
+}
+
+/// Sources and outputs of one call. Only the constructors make one, and they compare the lengths that kernels trust:
+/// every output has `len` bytes, every source at least `at + len`.
+pub(crate) struct Job<'j, 'd, B> {
+    sources: &'j [&'j [u8]],
+    outputs: &'j mut [&'d mut [B]],
+    at: usize,
+    len: usize,
+}
+
+impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
+    /// Whole cells: all sources and outputs have the same length.
+    #[inline]
+    pub(crate) fn whole(sources: &'j [&'j [u8]], outputs: &'j mut [&'d mut [B]]) -> Result<Self, Error> {
+        let len = outputs.first().map_or(0, |output| output.len());
+        // One OR of all differences, so that the usual case has a single branch.
+        let mut difference = 0;
+        for source in sources {
+            difference |= source.len() ^ len;
+        }
+        for output in outputs.iter() {
+            difference |= output.len() ^ len;
+        }
+        if difference != 0 {
+            return Err(unequal(sources, outputs, len));
+        }
+        Ok(Self { sources, outputs, at: 0, len })
+    }
+
+    /// Bytes `at..at + len` of the sources, where `len` is the length of every output.
+    #[inline]
+    pub(crate) fn range(
+        at: usize,
+        sources: &'j [&'j [u8]],
+        outputs: &'j mut [&'d mut [B]],
+    ) -> Result<Self, Error> {
+        let len = outputs.first().map_or(0, |output| output.len());
+        let Some(end) = at.checked_add(len) else { return Err(Error::Range { start: at, len }) };
+        if let Some(position) = outputs.iter().position(|output| output.len() != len) {
+            return Err(Error::OutputLength { position, expected: len, found: outputs[position].len() });
+        }
+        if let Some(position) = sources.iter().position(|source| source.len() < end) {
+            return Err(Error::SourceLength { position, expected: end, found: sources[position].len() });
+        }
+        Ok(Self { sources, outputs, at, len })
+    }
+
+    /// How many outputs.
+    #[inline]
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// The sources, with at least [`Job::at`] + [`Job::len`] bytes each.
+    #[inline]
+    pub(super) fn sources(&self) -> &'j [&'j [u8]] {
+        self.sources
+    }
+
+    /// First byte of the sources to read.
+    #[inline]
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Bytes of every output.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where output `i` starts: [`Job::len`] bytes that only this job may write, and that hold values where B is `u8`.
+    #[inline]
+    pub(super) fn output(&mut self, i: usize) -> *mut u8 {
+        self.outputs[i].as_mut_ptr().cast()
+    }
+}
+
+#[cold]
+fn unequal<B>(sources: &[&[u8]], outputs: &[&mut [B]], expected: usize) -> Error {
+    let different = |found: usize| found != expected;
+    if let Some(position) = outputs.iter().position(|output| different(output.len())) {
+        return Error::OutputLength { position, expected, found: outputs[position].len() };
+    }
+    let position = sources.iter().position(|source| different(source.len())).unwrap_or(0);
+    Error::SourceLength { position, expected, found: sources.get(position).map_or(0, |source| source.len()) }
+}
+
+/// How the coefficients of up to four outputs are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Form {
+    /// Source after source, one coefficient for each output.
+    Plain = 0,
+    /// Fewer products: see `dyadic.rs`.
+    Dyadic = 1,
+    /// Dyadic, with the outputs in the order 1, 2, 0.
+    DyadicRotated = 2,
+    /// Dyadic, and the rows are those of RS-6-3, for which there is a schedule of twelve products.
+    Six3 = 3,
+}
+
+impl Form {
+    /// The form with this number; plain for a number that is none.
+    #[inline]
+    pub(crate) const fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::Dyadic,
+            2 => Self::DyadicRotated,
+            3 => Self::Six3,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// The coefficients of up to four outputs, in the order that kernels read them. A stream that is too short computes
+/// less, never reads elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group<'a> {
+    /// Arrangement.
+    pub(crate) form: Form,
+    /// Outputs: 1 to 4.
+    pub(crate) rows: usize,
+    /// Dyadic: which source each coefficient belongs to.
+    pub(crate) order: &'a [u8],
+    /// Dyadic: blocks of four sources, then blocks of two; the rest are single.
+    pub(crate) quads: usize,
+    pub(crate) pairs: usize,
+    /// The stream.
+    pub(crate) stream: &'a [u8],
+}
+
+impl<'a> Group<'a> {
+    /// A plain group.
+    #[inline]
+    pub(crate) const fn plain(rows: usize, stream: &'a [u8]) -> Self {
+        Self { form: Form::Plain, rows, order: &[], quads: 0, pairs: 0, stream }
+    }
+}

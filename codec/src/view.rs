@@ -1,0 +1,277 @@
+//! What a code does, over borrowed coefficients: the one implementation behind the types of `code.rs`.
+
+use core::ops::Range;
+
+use crate::dyadic::{Shape, groups};
+use crate::kernel::{Form, Group, Job};
+use crate::plan::independent;
+use crate::{CellSet, Destination, Error, Kernel, OutputByte};
+
+/// Bytes of each cell that [`View::verify`] computes at a time.
+const VERIFY_STEP: usize = 1024;
+
+/// Where a check found a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mismatch {
+    /// The cell (0 to k + m - 1) whose bytes differ from what the other cells say.
+    pub cell: usize,
+    /// The first byte of it that differs.
+    pub offset: usize,
+}
+
+/// A code's coefficients, borrowed.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) kernel: Kernel,
+    pub(crate) k: usize,
+    pub(crate) m: usize,
+    /// Every k cells are known to decode.
+    pub(crate) decodes_from_any: bool,
+    /// m rows of k.
+    pub(crate) rows: &'a [u8],
+    /// The same as kernels read them; see `dyadic.rs`.
+    pub(crate) stream: &'a [u8],
+    pub(crate) order: &'a [u8],
+    pub(crate) shapes: &'a [Shape],
+}
+
+impl<'a> View<'a> {
+    /// Coefficient of data cell `j` in parity row `i`.
+    #[inline]
+    pub(crate) fn at(&self, i: usize, j: usize) -> u8 {
+        self.rows[i * self.k + j]
+    }
+
+    /// The parity rows, in groups of up to four.
+    #[inline]
+    fn groups(&self) -> impl Iterator<Item = Group<'a>> + Clone + use<'a> {
+        let (k, stream, order) = (self.k, self.stream, self.order);
+        self.shapes.iter().enumerate().map(move |(g, &[form, rows, quads, pairs])| Group {
+            form: Form::from_number(form),
+            rows: usize::from(rows),
+            order: order.get(g * k..(g + 1) * k).unwrap_or(&[]),
+            quads: usize::from(quads),
+            pairs: usize::from(pairs),
+            stream: stream.get(4 * g * k..).unwrap_or(&[]),
+        })
+    }
+
+    #[inline]
+    fn check_counts(&self, data: usize, parity: usize) -> Result<(), Error> {
+        check_counts(data, self.k, parity, self.m)
+    }
+
+    #[inline]
+    pub(crate) fn encode<B: OutputByte>(
+        &self,
+        data: &[&[u8]],
+        parity: &mut [&mut [B]],
+        to: Destination,
+    ) -> Result<(), Error> {
+        self.check_counts(data.len(), parity.len())?;
+        self.kernel.write(self.groups(), Job::whole(data, parity)?, to);
+        Ok(())
+    }
+
+    pub(crate) fn encode_slices(
+        &self,
+        data: &[&[u8]],
+        parity: &mut [&mut [u8]],
+        slice: usize,
+        mut finished: impl FnMut(Range<usize>, &[&[u8]], &[&mut [u8]]),
+    ) -> Result<(), Error> {
+        self.check_counts(data.len(), parity.len())?;
+        if slice == 0 {
+            return Err(Error::SliceLength);
+        }
+        let len = Job::whole(data, parity)?.len();
+        let mut start = 0_usize;
+        while start < len {
+            let end = len.min(start.saturating_add(slice));
+            for (g, group) in self.groups().enumerate() {
+                let rows = &mut parity[4 * g..4 * g + group.rows];
+                let mut parts: [&mut [u8]; 4] = Default::default();
+                for (part, row) in parts.iter_mut().zip(rows) {
+                    *part = &mut row[start..end];
+                }
+                let job = Job::range(start, data, &mut parts[..group.rows])?;
+                self.kernel.write(core::iter::once(group), job, Destination::ReadSoon);
+            }
+            finished(start..end, data, parity);
+            start = end;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn encode_short<B: OutputByte>(
+        &self,
+        data: &[&[u8]],
+        parity: &mut [&mut [B]],
+        to: Destination,
+    ) -> Result<(), Error> {
+        self.check_counts(data.len(), parity.len())?;
+        let len = parity.first().map_or(0, |cell| cell.len());
+        if let Some(position) = parity.iter().position(|cell| cell.len() != len) {
+            return Err(Error::OutputLength { position, expected: len, found: parity[position].len() });
+        }
+        if let Some(position) = data.iter().position(|cell| cell.len() > len) {
+            return Err(Error::SourceLength { position, expected: len, found: data[position].len() });
+        }
+        // Between two lengths that occur, the same cells have bytes: the others are zero there and are left out.
+        let mut start = 0_usize;
+        while start < len {
+            let end = data.iter().map(|cell| cell.len()).filter(|&end| end > start).min().unwrap_or(len);
+            let (mut present, mut columns, mut n) = ([&[][..]; 256], [0; 256], 0);
+            for (j, cell) in data.iter().enumerate().filter(|(_, cell)| cell.len() > start) {
+                (present[n], columns[n]) = (cell, j as u8);
+                n += 1;
+            }
+            for g in 0..groups(self.m) {
+                let count = (self.m - 4 * g).min(4);
+                let mut stream = [0; 4 * 256];
+                for (column, &j) in stream.chunks_exact_mut(count).zip(&columns[..n]) {
+                    for (i, coefficient) in column.iter_mut().enumerate() {
+                        *coefficient = self.at(4 * g + i, usize::from(j));
+                    }
+                }
+                let mut parts: [&mut [B]; 4] = Default::default();
+                for (part, row) in parts.iter_mut().zip(&mut parity[4 * g..4 * g + count]) {
+                    *part = &mut row[start..end];
+                }
+                let job = Job::range(start, &present[..n], &mut parts[..count])?;
+                self.kernel.write(core::iter::once(Group::plain(count, &stream)), job, to);
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn update(
+        &self,
+        cell: usize,
+        changes: &[&[u8]],
+        parity: &mut [&mut [u8]],
+    ) -> Result<(), Error> {
+        if cell >= self.k {
+            return Err(Error::CellIndex { index: cell, cells: self.k });
+        }
+        check_counts(changes.len(), changes.len(), parity.len(), self.m)?;
+        Job::whole(changes, parity)?;
+        // Old and new bytes are two sources with the same coefficients: their sum is the difference.
+        for (g, rows) in parity.chunks_mut(4).enumerate() {
+            let (mut stream, count) = ([0; 8], rows.len());
+            for (i, coefficient) in stream.iter_mut().take(changes.len() * count).enumerate() {
+                *coefficient = self.at(4 * g + i % count, cell);
+            }
+            let group = Group::plain(count, &stream[..changes.len() * count]);
+            self.kernel.add(core::iter::once(group), Job::whole(changes, rows)?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn verify(&self, data: &[&[u8]], parity: &[&[u8]]) -> Result<Option<Mismatch>, Error> {
+        self.check_counts(data.len(), parity.len())?;
+        let found = compare(self.kernel, self.groups(), data, parity)?;
+        Ok(found.map(|(position, offset)| Mismatch { cell: self.k + position, offset }))
+    }
+
+    pub(crate) fn cheapest(&self, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
+        let n = self.k + self.m;
+        if costs.len() != n {
+            return Err(Error::SourceCount { expected: n, found: costs.len() });
+        }
+        if let Some(index) = lost.difference(CellSet::first(n)).lowest() {
+            return Err(Error::CellIndex { index, cells: n });
+        }
+        // Each time the next cheapest, lowest index first, by a pass over the costs: there is no memory to sort in.
+        let mut passed = lost;
+        let by_cost = core::iter::from_fn(|| {
+            let left = (0..n).filter(|&cell| !passed.contains(cell));
+            let (_, cell) = left.filter_map(|cell| costs[cell].map(|cost| (cost, cell))).min()?;
+            passed = passed.with(cell);
+            Some(cell)
+        });
+        if !self.decodes_from_any {
+            return independent(self, by_cost);
+        }
+        let chosen: CellSet = by_cost.take(self.k).collect();
+        if chosen.len() < self.k {
+            return Err(Error::TooFewSources { needed: self.k, found: chosen.len() });
+        }
+        Ok(chosen)
+    }
+
+    pub(crate) fn minimum(&self, wanted: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
+        let n = self.k + self.m;
+        if let Some(index) = wanted.difference(CellSet::first(n)).lowest() {
+            return Err(Error::CellIndex { index, cells: n });
+        }
+        if costs.len() != n {
+            return Err(Error::SourceCount { expected: n, found: costs.len() });
+        }
+        if wanted.iter().all(|cell| costs[cell].is_some()) {
+            return Ok(wanted);
+        }
+        // What is wanted and there is read in any case, so as a source it costs nothing.
+        let mut with_wanted = [None; 256];
+        for (cell, cost) in costs.iter().enumerate() {
+            with_wanted[cell] = if wanted.contains(cell) { cost.map(|_| 0) } else { cost.map(|c| c.max(1)) };
+        }
+        let there: CellSet = wanted.iter().filter(|&cell| costs[cell].is_some()).collect();
+        Ok(self.cheapest(wanted.difference(there), &with_wanted[..n])?.union(there))
+    }
+}
+
+#[inline]
+pub(crate) fn check_counts(
+    sources: usize,
+    expected_sources: usize,
+    outputs: usize,
+    expected_outputs: usize,
+) -> Result<(), Error> {
+    if sources != expected_sources {
+        return Err(Error::SourceCount { expected: expected_sources, found: sources });
+    }
+    if outputs != expected_outputs {
+        return Err(Error::OutputCount { expected: expected_outputs, found: outputs });
+    }
+    Ok(())
+}
+
+/// Computes what `outputs` should be, a piece at a time, and says where (output, offset) they first differ: lowest offset, then
+/// lowest output of a group.
+pub(crate) fn compare<'a>(
+    kernel: Kernel,
+    groups: impl Iterator<Item = Group<'a>> + Clone,
+    sources: &'a [&'a [u8]],
+    outputs: &[&[u8]],
+) -> Result<Option<(usize, usize)>, Error> {
+    let len = outputs.first().map_or(0, |output| output.len());
+    if let Some(position) = outputs.iter().position(|output| output.len() != len) {
+        return Err(Error::OutputLength { position, expected: len, found: outputs[position].len() });
+    }
+    if let Some(position) = sources.iter().position(|source| source.len() != len) {
+        return Err(Error::SourceLength { position, expected: len, found: sources[position].len() });
+    }
+    let mut buffers = [[0; VERIFY_STEP]; 4];
+    let mut start = 0_usize;
+    while start < len {
+        let step = VERIFY_STEP.min(len - start);
+        let mut row = 0;
+        for group in groups.clone() {
+            let mut parts = buffers.each_mut().map(|buffer| &mut buffer[..step]);
+            let job = Job::range(start, sources, &mut parts[..group.rows])?;
+            kernel.write(core::iter::once(group), job, Destination::ReadSoon);
+            for (i, part) in parts[..group.rows].iter().enumerate() {
+                let there = &outputs[row + i][start..start + step];
+                if there != &part[..] {
+                    let offset = there.iter().zip(&part[..]).position(|(a, b)| a != b).unwrap_or(0);
+                    return Ok(Some((row + i, start + offset)));
+                }
+            }
+            row += group.rows;
+        }
+        start += step;
+    }
+    Ok(None)
+}
