@@ -9,6 +9,8 @@ extern crate std;
 
 mod cells;
 mod error;
+mod layout;
 
 pub use cells::{CellIter, CellSet};
 pub use error::Error;
+pub use layout::{Band, Bands, GroupRead, GroupReads, Layout, Piece, Pieces, Position};
