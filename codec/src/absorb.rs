@@ -105,10 +105,12 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
             }
             let one = || core::iter::once(group);
             if !seen.is_empty() {
-                kernel.add(one(), Job::whole(&[seen], &mut add[..group.rows])?);
+                Job::whole(&[seen], &mut add[..group.rows], |job| kernel.add(one(), job))?;
             }
             if !fresh.is_empty() {
-                kernel.write(one(), Job::whole(&[fresh], &mut set[..group.rows])?, Destination::ReadSoon);
+                Job::whole(&[fresh], &mut set[..group.rows], |job| {
+                    kernel.write(one(), job, Destination::ReadSoon);
+                })?;
             }
         }
         self.positions.advance(source, end);

@@ -115,8 +115,7 @@ impl<S: PlanStorage> RebuildPlan<S> {
         to: Destination,
     ) -> Result<(), Error> {
         self.check_counts(sources.len(), outputs.len())?;
-        self.kernel.write(self.groups(), Job::whole(sources, outputs)?, to);
-        Ok(())
+        Job::whole(sources, outputs, |job| self.kernel.write(self.groups(), job, to))
     }
 
     /// [`RebuildPlan::run`] for a plan with one lost cell.
@@ -141,8 +140,7 @@ impl<S: PlanStorage> RebuildPlan<S> {
         outputs: &mut [&mut [B]],
     ) -> Result<(), Error> {
         self.check_counts(sources.len(), outputs.len())?;
-        self.kernel.write(self.groups(), Job::range(at, sources, outputs)?, Destination::ReadSoon);
-        Ok(())
+        Job::range(at, sources, outputs, |job| self.kernel.write(self.groups(), job, Destination::ReadSoon))
     }
 
     /// Computes the lost cells again and compares, without writing: the first difference, or `None`. For cells just rebuilt this is

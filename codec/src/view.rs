@@ -69,8 +69,7 @@ impl<'a> View<'a> {
         to: Destination,
     ) -> Result<(), Error> {
         self.check_counts(data.len(), parity.len())?;
-        self.kernel.write(self.groups(), Job::whole(data, parity)?, to);
-        Ok(())
+        Job::whole(data, parity, |job| self.kernel.write(self.groups(), job, to))
     }
 
     pub(crate) fn encode_slices(
@@ -84,7 +83,8 @@ impl<'a> View<'a> {
         if slice == 0 {
             return Err(Error::SliceLength);
         }
-        let len = Job::whole(data, parity)?.len();
+        Job::whole(data, parity, |_| ())?;
+        let len = parity.first().map_or(0, |cell| cell.len());
         let mut start = 0_usize;
         while start < len {
             let end = len.min(start.saturating_add(slice));
@@ -94,8 +94,9 @@ impl<'a> View<'a> {
                 for (part, row) in parts.iter_mut().zip(rows) {
                     *part = &mut row[start..end];
                 }
-                let job = Job::range(start, data, &mut parts[..group.rows])?;
-                self.kernel.write(core::iter::once(group), job, Destination::ReadSoon);
+                Job::range(start, data, &mut parts[..group.rows], |job| {
+                    self.kernel.write(core::iter::once(group), job, Destination::ReadSoon);
+                })?;
             }
             finished(start..end, data, parity);
             start = end;
@@ -138,8 +139,10 @@ impl<'a> View<'a> {
                 for (part, row) in parts.iter_mut().zip(&mut parity[4 * g..4 * g + count]) {
                     *part = &mut row[start..end];
                 }
-                let job = Job::range(start, &present[..n], &mut parts[..count])?;
-                self.kernel.write(core::iter::once(Group::plain(count, &stream)), job, to);
+                let group = core::iter::once(Group::plain(count, &stream));
+                Job::range(start, &present[..n], &mut parts[..count], |job| {
+                    self.kernel.write(group, job, to)
+                })?;
             }
             start = end;
         }
@@ -156,15 +159,15 @@ impl<'a> View<'a> {
             return Err(Error::CellIndex { index: cell, cells: self.k });
         }
         check_counts(changes.len(), changes.len(), parity.len(), self.m)?;
-        Job::whole(changes, parity)?;
+        Job::whole(changes, parity, |_| ())?;
         // Old and new bytes are two sources with the same coefficients: their sum is the difference.
         for (g, rows) in parity.chunks_mut(4).enumerate() {
             let (mut stream, count) = ([0; 8], rows.len());
             for (i, coefficient) in stream.iter_mut().take(changes.len() * count).enumerate() {
                 *coefficient = self.at(4 * g + i % count, cell);
             }
-            let group = Group::plain(count, &stream[..changes.len() * count]);
-            self.kernel.add(core::iter::once(group), Job::whole(changes, rows)?);
+            let group = core::iter::once(Group::plain(count, &stream[..changes.len() * count]));
+            Job::whole(changes, rows, |job| self.kernel.add(group, job))?;
         }
         Ok(())
     }
@@ -260,8 +263,9 @@ pub(crate) fn compare<'a>(
         let mut row = 0;
         for group in groups.clone() {
             let mut parts = buffers.each_mut().map(|buffer| &mut buffer[..step]);
-            let job = Job::range(start, sources, &mut parts[..group.rows])?;
-            kernel.write(core::iter::once(group), job, Destination::ReadSoon);
+            Job::range(start, sources, &mut parts[..group.rows], |job| {
+                kernel.write(core::iter::once(group), job, Destination::ReadSoon);
+            })?;
             for (i, part) in parts[..group.rows].iter().enumerate() {
                 let there = &outputs[row + i][start..start + step];
                 if there != &part[..] {

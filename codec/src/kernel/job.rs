@@ -36,40 +36,52 @@ pub(crate) struct Job<'j, 'd, B> {
 }
 
 impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
-    /// Whole cells: all sources and outputs have the same length.
-    #[inline]
-    pub(crate) fn whole(sources: &'j [&'j [u8]], outputs: &'j mut [&'d mut [B]]) -> Result<Self, Error> {
+    /// Runs `work` on whole cells: all sources and outputs have the same length.
+    ///
+    /// The job is lent, not returned: a copy of it would cost as much as rebuilding a short range.
+    #[inline(always)]
+    pub(crate) fn whole(
+        sources: &'j [&'j [u8]],
+        outputs: &'j mut [&'d mut [B]],
+        work: impl FnOnce(&mut Self),
+    ) -> Result<(), Error> {
         let len = outputs.first().map_or(0, |output| output.len());
-        // One OR of all differences, so that the usual case has a single branch.
-        let mut difference = 0;
         for source in sources {
-            difference |= source.len() ^ len;
+            if source.len() != len {
+                return Err(unequal(sources, outputs, len));
+            }
         }
         for output in outputs.iter() {
-            difference |= output.len() ^ len;
+            if output.len() != len {
+                return Err(unequal(sources, outputs, len));
+            }
         }
-        if difference != 0 {
-            return Err(unequal(sources, outputs, len));
-        }
-        Ok(Self { sources, outputs, at: 0, len })
+        work(&mut Self { sources, outputs, at: 0, len });
+        Ok(())
     }
 
-    /// Bytes `at..at + len` of the sources, where `len` is the length of every output.
-    #[inline]
+    /// Runs `work` on bytes `at..at + len` of the sources, where `len` is the length of every output.
+    #[inline(always)]
     pub(crate) fn range(
         at: usize,
         sources: &'j [&'j [u8]],
         outputs: &'j mut [&'d mut [B]],
-    ) -> Result<Self, Error> {
+        work: impl FnOnce(&mut Self),
+    ) -> Result<(), Error> {
         let len = outputs.first().map_or(0, |output| output.len());
         let Some(end) = at.checked_add(len) else { return Err(Error::Range { start: at, len }) };
-        if let Some(position) = outputs.iter().position(|output| output.len() != len) {
-            return Err(Error::OutputLength { position, expected: len, found: outputs[position].len() });
+        for (position, output) in outputs.iter().enumerate() {
+            if output.len() != len {
+                return Err(Error::OutputLength { position, expected: len, found: output.len() });
+            }
         }
-        if let Some(position) = sources.iter().position(|source| source.len() < end) {
-            return Err(Error::SourceLength { position, expected: end, found: sources[position].len() });
+        for (position, source) in sources.iter().enumerate() {
+            if source.len() < end {
+                return Err(Error::SourceLength { position, expected: end, found: source.len() });
+            }
         }
-        Ok(Self { sources, outputs, at, len })
+        work(&mut Self { sources, outputs, at, len });
+        Ok(())
     }
 
     /// How many outputs.
@@ -92,7 +104,7 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
 
     /// Bytes of every output.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 

@@ -5,7 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::job::{Destination, Form, Group, Job, OutputByte};
 use super::lanes::Lanes;
-use super::sums::{Dyadic, Plain, Six3, Sum};
+use super::sums::{Dyadic, Fixed, Plain, Six3, Sum};
 
 /// A cache line: what aligned stores are worth aligning to.
 const LINE: usize = 64;
@@ -132,15 +132,12 @@ unsafe fn run<L: Lanes, S: Sum<L, M>, const M: usize, const U: usize, const V: u
     sources: &[&[u8]],
     at: usize,
     outputs: &Outputs<M>,
-    to: Destination,
 ) {
     let len = outputs.len;
     let mut pos = 0;
     // SAFETY: every step below reads and writes bytes pos to pos + n of cells that have `len`, n as compared before it.
     unsafe {
-        if L::STREAMS && !ADD && to == Destination::NotReadSoon && len >= STREAM_FROM {
-            pos = streamed::<L, S, M>(sum, at, outputs);
-        } else if L::MASKED {
+        if L::MASKED {
             pos = head(sources, at, outputs, L::BYTES);
             if pos > 0 {
                 outputs.put_first::<L, ADD>(sum.sum::<_, 1>(at, First(pos)), 0, pos);
@@ -270,13 +267,17 @@ pub(super) struct Part<'a, const M: usize> {
     sources: &'a [&'a [u8]],
     at: usize,
     outputs: Outputs<M>,
-    group: Group<'a>,
+    group: &'a Group<'a>,
 }
 
 impl<'a, const M: usize> Part<'a, M> {
     /// Outputs `row..row + M` of the job.
     #[inline(always)]
-    pub(super) fn new<B: OutputByte>(job: &mut Job<'a, '_, B>, row: usize, group: Group<'a>) -> Self {
+    pub(super) fn new<'j: 'a, B: OutputByte>(
+        job: &mut Job<'j, '_, B>,
+        row: usize,
+        group: &'a Group<'a>,
+    ) -> Self {
         let mut start = [core::ptr::null_mut(); M];
         for (i, start) in start.iter_mut().enumerate() {
             *start = job.output(row + if group.form == Form::DyadicRotated { (i + 1) % M } else { i });
@@ -284,18 +285,47 @@ impl<'a, const M: usize> Part<'a, M> {
         Self { sources: job.sources(), at: job.at(), outputs: Outputs { start, len: job.len() }, group }
     }
 
+    /// Whether there is enough to do for streaming stores.
+    #[inline(always)]
+    pub(super) fn streams<L: Lanes>(&self, to: Destination) -> bool {
+        L::STREAMS && to == Destination::NotReadSoon && self.outputs.len >= STREAM_FROM
+    }
+
+    /// Leaves out the first `n` bytes.
+    #[inline(always)]
+    fn skip(&mut self, n: usize) {
+        self.at += n;
+        self.outputs.len -= n;
+        for start in &mut self.outputs.start {
+            *start = start.wrapping_add(n);
+        }
+    }
+
     /// outputs = coefficients x sources, with coefficients in plain form; with ADD they are added to the outputs.
     ///
     /// # Safety
     /// The CPU has the instruction set of L; with ADD the outputs have been written before.
     #[inline(always)]
-    pub(super) unsafe fn plain<L: Lanes, const U: usize, const V: usize, const ADD: bool>(
-        self,
-        to: Destination,
-    ) {
+    pub(super) unsafe fn plain<L: Lanes, const U: usize, const V: usize, const ADD: bool>(&self) {
         let sum = Plain::new(self.sources, self.group.stream);
         // SAFETY: the job compared the lengths.
-        unsafe { run::<L, _, M, U, V, ADD>(&sum, self.sources, self.at, &self.outputs, to) }
+        unsafe { run::<L, _, M, U, V, ADD>(&sum, self.sources, self.at, &self.outputs) }
+    }
+
+    /// [`Part::plain`] for K sources; nothing is done if there is another number.
+    ///
+    /// # Safety
+    /// The CPU has the instruction set of L.
+    #[inline(always)]
+    pub(super) unsafe fn fixed<L: Lanes, const K: usize, const U: usize, const V: usize>(&self) {
+        let coefficients = self.group.stream.as_chunks::<M>().0.first_chunk::<K>();
+        if let (Ok(sources), Some(coefficients)) = (self.sources.try_into(), coefficients) {
+            // SAFETY: the instruction set is there; the job compared the lengths.
+            unsafe {
+                let sum = Fixed::<L, K, M>::new(sources, coefficients);
+                run::<L, _, M, U, V, false>(&sum, self.sources, self.at, &self.outputs);
+            }
+        }
     }
 
     /// The same with coefficients in dyadic form.
@@ -303,10 +333,34 @@ impl<'a, const M: usize> Part<'a, M> {
     /// # Safety
     /// The CPU has the instruction set of L.
     #[inline(always)]
-    pub(super) unsafe fn dyadic<L: Lanes, const U: usize, const V: usize>(self, to: Destination) {
-        let sum = Dyadic::new(self.sources, &self.group);
+    pub(super) unsafe fn dyadic<L: Lanes, const U: usize, const V: usize>(&self) {
+        let sum = Dyadic::new(self.sources, self.group);
         // SAFETY: the job compared the lengths.
-        unsafe { run::<L, _, M, U, V, false>(&sum, self.sources, self.at, &self.outputs, to) }
+        unsafe { run::<L, _, M, U, V, false>(&sum, self.sources, self.at, &self.outputs) }
+    }
+
+    /// Does what can be streamed with coefficients in plain form, and leaves the rest.
+    ///
+    /// # Safety
+    /// The CPU has the instruction set of L, and [`Part::streams`].
+    #[inline(always)]
+    pub(super) unsafe fn stream_plain<L: Lanes>(&mut self) {
+        let sum = Plain::new(self.sources, self.group.stream);
+        // SAFETY: the job compared the lengths.
+        let done = unsafe { streamed::<L, _, M>(&sum, self.at, &self.outputs) };
+        self.skip(done);
+    }
+
+    /// The same with coefficients in dyadic form.
+    ///
+    /// # Safety
+    /// As [`Part::stream_plain`].
+    #[inline(always)]
+    pub(super) unsafe fn stream_dyadic<L: Lanes>(&mut self) {
+        let sum = Dyadic::new(self.sources, self.group);
+        // SAFETY: the job compared the lengths.
+        let done = unsafe { streamed::<L, _, M>(&sum, self.at, &self.outputs) };
+        self.skip(done);
     }
 }
 
@@ -316,12 +370,12 @@ impl Part<'_, 3> {
     /// # Safety
     /// The CPU has the instruction set of L.
     #[inline(always)]
-    pub(super) unsafe fn six3<L: Lanes, const U: usize>(self, to: Destination) {
+    pub(super) unsafe fn six3<L: Lanes, const U: usize>(&self) {
         if let Ok(sources) = <&[&[u8]; 6]>::try_from(self.sources) {
             // SAFETY: the instruction set is there; the job compared the lengths.
             unsafe {
                 let sum = Six3::<L>::new(sources);
-                run::<L, _, 3, U, 1, false>(&sum, self.sources, self.at, &self.outputs, to);
+                run::<L, _, 3, U, 1, false>(&sum, self.sources, self.at, &self.outputs);
             }
         }
     }

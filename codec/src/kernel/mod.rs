@@ -130,11 +130,11 @@ impl Kernel {
     }
 
     /// outputs = coefficients x sources. The groups stand for the outputs in order.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write<'a, B: OutputByte>(
         self,
         groups: impl Iterator<Item = Group<'a>>,
-        mut job: Job<'a, '_, B>,
+        job: &mut Job<'_, '_, B>,
         to: Destination,
     ) {
         let mut row = 0;
@@ -142,20 +142,20 @@ impl Kernel {
             if row + group.rows > job.outputs() {
                 return;
             }
-            dispatch!(self, write(&mut job, row, group, to));
+            dispatch!(self, write(job, row, &group, to));
             row += group.rows;
         }
     }
 
     /// outputs += coefficients x sources, for plain groups.
-    #[inline]
-    pub(crate) fn add<'a>(self, groups: impl Iterator<Item = Group<'a>>, mut job: Job<'a, '_, u8>) {
+    #[inline(always)]
+    pub(crate) fn add<'a>(self, groups: impl Iterator<Item = Group<'a>>, job: &mut Job<'_, '_, u8>) {
         let mut row = 0;
         for group in groups {
             if row + group.rows > job.outputs() {
                 return;
             }
-            dispatch!(self, add(&mut job, row, group));
+            dispatch!(self, add(job, row, &group));
             row += group.rows;
         }
     }

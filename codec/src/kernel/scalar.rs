@@ -78,4 +78,4 @@ impl Lanes for Scalar {
     }
 }
 
-entries!(Scalar; plain: [1: 1 1, 2: 1 1, 3: 1 1, 4: 1 1], dyadic: [2: 1 1, 3: 1 1, 4: 1 1], six3: 1);
+entries!(Scalar; fixed: [], plain: [1: 1 1, 2: 1 1, 3: 1 1, 4: 1 1], dyadic: [2: 1 1, 3: 1 1, 4: 1 1], six3: 1);

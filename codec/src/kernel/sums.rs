@@ -19,8 +19,7 @@ pub(super) trait Sum<L: Lanes, const M: usize> {
 /// # Safety
 /// As [`Sum::sum`].
 #[inline(always)]
-unsafe fn fetch<L: Lanes, R: Read<L>, const U: usize>(source: &[u8], at: usize, read: R) -> [L::Factor; U] {
-    let from = source.as_ptr();
+unsafe fn fetch<L: Lanes, R: Read<L>, const U: usize>(from: *const u8, at: usize, read: R) -> [L::Factor; U] {
     // SAFETY: the bytes are inside the source, by this function's contract.
     unsafe {
         let mut x = [L::factor(L::zero()); U];
@@ -65,8 +64,8 @@ impl<L: Lanes, const M: usize> Sum<L, M> for Plain<'_, M> {
         unsafe {
             let mut sums = [[L::zero(); U]; M];
             for ([source, other], [column, next]) in twos.iter().zip(columns) {
-                let x = fetch::<L, R, U>(source, at, read);
-                let y = fetch::<L, R, U>(other, at, read);
+                let x = fetch::<L, R, U>(source.as_ptr(), at, read);
+                let y = fetch::<L, R, U>(other.as_ptr(), at, read);
                 for i in 0..M {
                     let (t, v) = (L::table(column[i]), L::table(next[i]));
                     for u in 0..U {
@@ -75,11 +74,66 @@ impl<L: Lanes, const M: usize> Sum<L, M> for Plain<'_, M> {
                 }
             }
             if let ([source], [column]) = (last, last_column) {
-                let x = fetch::<L, R, U>(source, at, read);
+                let x = fetch::<L, R, U>(source.as_ptr(), at, read);
                 for i in 0..M {
                     let t = L::table(column[i]);
                     for u in 0..U {
                         sums[i][u] = L::plus(sums[i][u], t, x[u]);
+                    }
+                }
+            }
+            sums
+        }
+    }
+}
+
+/// K sources and M outputs, few enough that pointers and tables stay in registers.
+pub(super) struct Fixed<L: Lanes, const K: usize, const M: usize> {
+    from: [*const u8; K],
+    tables: [[L::Table; M]; K],
+}
+
+impl<L: Lanes, const K: usize, const M: usize> Fixed<L, K, M> {
+    /// # Safety
+    /// The CPU has the instruction set of L.
+    #[inline(always)]
+    pub(super) unsafe fn new(sources: &[&[u8]; K], coefficients: &[[u8; M]; K]) -> Self {
+        // SAFETY: the instruction set is there.
+        unsafe {
+            let mut tables = [[L::table(0); M]; K];
+            for j in 0..K {
+                for i in 0..M {
+                    tables[j][i] = L::table(coefficients[j][i]);
+                }
+            }
+            Self { from: sources.map(<[u8]>::as_ptr), tables }
+        }
+    }
+}
+
+impl<L: Lanes, const K: usize, const M: usize> Sum<L, M> for Fixed<L, K, M> {
+    #[inline(always)]
+    unsafe fn sum<R: Read<L>, const U: usize>(&self, at: usize, read: R) -> [[L::Vector; U]; M] {
+        // SAFETY: by this function's contract.
+        unsafe {
+            let mut sums = [[L::zero(); U]; M];
+            let mut j = 0;
+            while j + 1 < K {
+                let x = fetch::<L, R, U>(self.from[j], at, read);
+                let y = fetch::<L, R, U>(self.from[j + 1], at, read);
+                for i in 0..M {
+                    let (t, v) = (self.tables[j][i], self.tables[j + 1][i]);
+                    for u in 0..U {
+                        sums[i][u] = L::plus_two(sums[i][u], (t, x[u]), (v, y[u]));
+                    }
+                }
+                j += 2;
+            }
+            if j < K {
+                let x = fetch::<L, R, U>(self.from[j], at, read);
+                for i in 0..M {
+                    for u in 0..U {
+                        sums[i][u] = L::plus(sums[i][u], self.tables[j][i], x[u]);
                     }
                 }
             }
@@ -126,7 +180,7 @@ impl<'a, const M: usize> Dyadic<'a, M> {
 impl<L: Lanes, const M: usize> Sum<L, M> for Dyadic<'_, M> {
     #[inline(always)]
     unsafe fn sum<R: Read<L>, const U: usize>(&self, at: usize, read: R) -> [[L::Vector; U]; M] {
-        let source = |j: u8| self.sources[usize::from(j)];
+        let source = |j: u8| self.sources[usize::from(j)].as_ptr();
         // SAFETY: by this function's contract.
         unsafe {
             let zero = [L::zero(); U];
@@ -195,8 +249,8 @@ impl<L: Lanes, const M: usize> Sum<L, M> for Dyadic<'_, M> {
 }
 
 /// RS-6-3 with twelve products: rows 6 and 7 as a dyadic pair (nine), row 8 from what they leave behind (three).
-pub(super) struct Six3<'a, L: Lanes> {
-    sources: &'a [&'a [u8]; 6],
+pub(super) struct Six3<L: Lanes> {
+    from: [*const u8; 6],
     tables: [L::Table; 12],
 }
 
@@ -205,31 +259,31 @@ pub(super) struct Six3<'a, L: Lanes> {
 const SIX3: [u8; 12] =
     [0x7a, 0xba, 0x47, 0xa7, 0x8e, 0xf4, 0x7a ^ 0xba, 0x47 ^ 0xa7, 0x8e ^ 0xf4, 0x3d, 0x47, 0x40];
 
-impl<'a, L: Lanes> Six3<'a, L> {
+impl<L: Lanes> Six3<L> {
     /// # Safety
     /// The CPU has the instruction set of L.
     #[inline(always)]
-    pub(super) unsafe fn new(sources: &'a [&'a [u8]; 6]) -> Self {
+    pub(super) unsafe fn new(sources: &[&[u8]; 6]) -> Self {
         // SAFETY: the instruction set is there.
         unsafe {
             let mut tables = [L::table(0); 12];
             for (table, coefficient) in tables.iter_mut().zip(SIX3) {
                 *table = L::table(coefficient);
             }
-            Self { sources, tables }
+            Self { from: sources.map(<[u8]>::as_ptr), tables }
         }
     }
 }
 
-impl<L: Lanes> Sum<L, 3> for Six3<'_, L> {
+impl<L: Lanes> Sum<L, 3> for Six3<L> {
     #[inline(always)]
     unsafe fn sum<R: Read<L>, const U: usize>(&self, at: usize, read: R) -> [[L::Vector; U]; 3] {
         let t = &self.tables;
         // SAFETY: by this function's contract.
         unsafe {
             let mut x = [[L::factor(L::zero()); U]; 6];
-            for (x, source) in x.iter_mut().zip(self.sources) {
-                *x = fetch::<L, R, U>(source, at, read);
+            for (x, from) in x.iter_mut().zip(self.from) {
+                *x = fetch::<L, R, U>(from, at, read);
             }
             let mut sums = [[L::zero(); U]; 3];
             for u in 0..U {

@@ -100,5 +100,5 @@ impl Lanes for Neon {
 
 entries!(
     Neon, "neon";
-    plain: [1: 4 2, 2: 4 1, 3: 4 1, 4: 2 1], dyadic: [2: 4 1, 3: 2 1, 4: 2 1], six3: 1
+    fixed: [], plain: [1: 4 2, 2: 4 1, 3: 4 1, 4: 2 1], dyadic: [2: 4 1, 3: 2 1, 4: 2 1], six3: 1
 );

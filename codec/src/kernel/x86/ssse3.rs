@@ -137,5 +137,5 @@ impl Lanes for Ssse3 {
 
 entries!(
     Ssse3, "ssse3";
-    plain: [1: 4 2, 2: 2 1, 3: 2 1, 4: 1 1], dyadic: [2: 2 1, 3: 1 1, 4: 1 1], six3: 1
+    fixed: [], plain: [1: 4 2, 2: 2 1, 3: 2 1, 4: 1 1], dyadic: [2: 2 1, 3: 1 1, 4: 1 1], six3: 1
 );
