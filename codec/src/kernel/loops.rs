@@ -1,6 +1,11 @@
 //! The loops that every kernel runs: heads, whole vectors, tails, streaming stores. Written once over [`Lanes`];
 //! everything is inlined into entry functions that enable the instruction set.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "counted loops over const arrays are what the compiler unrolls best"
+)]
+
 use core::mem::MaybeUninit;
 
 use super::job::{Destination, Form, Group, Job, OutputByte};

@@ -1,6 +1,11 @@
 //! Sums of products over the sources of a stripe, for one place in the cells: plainly, and with fewer products where the
 //! matrix allows it.
 
+#![allow(
+    clippy::needless_range_loop,
+    reason = "counted loops over const arrays are what the compiler unrolls best"
+)]
+
 use super::job::Group;
 use super::lanes::Lanes;
 use super::loops::Read;

@@ -24,6 +24,17 @@ impl Token {
 
 pub(super) struct NeonEor3;
 
+/// The three-way XOR. It has the features itself, so that it is inlined where they are enabled.
+#[inline]
+#[target_feature(enable = "neon,sha3")]
+fn three(a: uint8x16_t, b: uint8x16_t, c: uint8x16_t) -> uint8x16_t {
+    // SAFETY: the instruction set is enabled here.
+    #[allow(unused_unsafe, reason = "safe in later standard libraries")]
+    unsafe {
+        veor3q_u8(a, b, c)
+    }
+}
+
 impl Lanes for NeonEor3 {
     const BYTES: usize = Neon::BYTES;
     type Vector = uint8x16_t;
@@ -93,7 +104,7 @@ impl Lanes for NeonEor3 {
     #[inline(always)]
     unsafe fn plus(sum: uint8x16_t, table: Nibbled, factor: Nibbled) -> uint8x16_t {
         // SAFETY: the instruction set is there.
-        unsafe { veor3q_u8(sum, vqtbl1q_u8(table.low, factor.low), vqtbl1q_u8(table.high, factor.high)) }
+        unsafe { three(sum, vqtbl1q_u8(table.low, factor.low), vqtbl1q_u8(table.high, factor.high)) }
     }
 
     #[inline(always)]
