@@ -141,7 +141,7 @@ impl<'a> View<'a> {
                 }
                 let group = core::iter::once(Group::plain(count, &stream));
                 Job::range(start, &present[..n], &mut parts[..count], |job| {
-                    self.kernel.write(group, job, to)
+                    self.kernel.write(group, job, to);
                 })?;
             }
             start = end;
