@@ -38,6 +38,18 @@ impl CellSet {
         self
     }
 
+    /// Puts `cell` in; false if it was in already, or names no cell.
+    #[inline]
+    pub const fn insert(&mut self, cell: usize) -> bool {
+        if cell >= 256 {
+            return false;
+        }
+        let (word, bit) = (&mut self.0[cell / 64], 1 << (cell % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
     /// This set without `cell`.
     #[must_use]
     pub const fn without(mut self, cell: usize) -> Self {
@@ -49,6 +61,7 @@ impl CellSet {
 
     /// Whether `cell` is in the set.
     #[must_use]
+    #[inline]
     pub const fn contains(&self, cell: usize) -> bool {
         cell < 256 && self.0[cell / 64] >> (cell % 64) & 1 == 1
     }
@@ -162,6 +175,13 @@ impl ExactSizeIterator for CellIter {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inserting_tells_whether_the_cell_is_new() {
+        let mut set = CellSet::EMPTY;
+        assert!(set.insert(200) && !set.insert(200) && !set.insert(256));
+        assert_eq!(set, CellSet::EMPTY.with(200));
+    }
 
     #[test]
     fn a_set_holds_what_was_put_in_and_nothing_else() {

@@ -31,10 +31,26 @@ impl<S: PlanStorage> RebuildPlan<S> {
         zeros: CellSet,
         storage: S,
     ) -> Result<Self, Error> {
+        // Small codes, so that little memory is cleared.
+        if code.k + code.m <= 32 {
+            return Self::with_room::<32>(code, lost, sources, zeros, storage);
+        }
+        Self::with_room::<256>(code, lost, sources, zeros, storage)
+    }
+
+    /// For codes of at most N cells.
+    #[inline]
+    fn with_room<const N: usize>(
+        code: &View<'_>,
+        lost: impl IntoIterator<Item: Borrow<usize>>,
+        sources: impl IntoIterator<Item: Borrow<usize>>,
+        zeros: CellSet,
+        storage: S,
+    ) -> Result<Self, Error> {
         let (k, m) = (code.k, code.m);
         let mut seen = CellSet::EMPTY;
-        let (lost, lost_count) = collect(lost, k + m, &mut seen)?;
-        let (sources, source_count) = collect(sources, k + m, &mut seen)?;
+        let (lost, lost_count) = collect::<N>(lost, k + m, &mut seen)?;
+        let (sources, source_count) = collect::<N>(sources, k + m, &mut seen)?;
         if lost_count == 0 || lost_count > m {
             return Err(Error::LostCount { limit: m, found: lost_count });
         }
@@ -45,14 +61,17 @@ impl<S: PlanStorage> RebuildPlan<S> {
             return Err(Error::SourceCount { expected: k, found: source_count });
         }
         let (lost, sources) = (&lost[..lost_count], &sources[..k]);
-        if let Some(&index) = lost.iter().find(|&&cell| zeros.contains(usize::from(cell))) {
-            return Err(Error::LostZero { index: usize::from(index) });
+        for &cell in lost {
+            if zeros.contains(usize::from(cell)) {
+                return Err(Error::LostZero { index: usize::from(cell) });
+            }
         }
         // As many parity cells among the sources as data cells that are not.
-        let absent = k - sources.iter().filter(|&&cell| usize::from(cell) < k).count();
-        // A square of the smallest sufficient size: plans for few lost cells are made in the time of a read from memory.
+        let absent = sources.iter().filter(|&&cell| usize::from(cell) >= k).count();
+        // A square of the smallest sufficient size: a plan for few lost cells is made in the time of a read from memory.
         match absent {
-            0..=4 => solve::<4, S>(code, lost, sources, zeros, storage),
+            0..=1 => solve::<1, S>(code, lost, sources, zeros, storage),
+            2..=4 => solve::<4, S>(code, lost, sources, zeros, storage),
             5..=16 => solve::<16, S>(code, lost, sources, zeros, storage),
             _ => solve::<128, S>(code, lost, sources, zeros, storage),
         }
@@ -217,23 +236,22 @@ fn index(n: usize, m: usize, lost: usize, source: usize) -> usize {
     first * n + source * (m - first).min(4) + lost % 4
 }
 
-/// Cell indices as given, each below `cells` and named once in all.
+/// Cell indices as given, each below `cells`, at most N, and named once in all.
 #[inline]
-fn collect(
+fn collect<const N: usize>(
     given: impl IntoIterator<Item: Borrow<usize>>,
     cells: usize,
     seen: &mut CellSet,
-) -> Result<([u8; 256], usize), Error> {
-    let (mut indices, mut n) = ([0; 256], 0);
+) -> Result<([u8; N], usize), Error> {
+    let (mut indices, mut n) = ([0; N], 0);
     for index in given {
         let index = *index.borrow();
         if index >= cells {
             return Err(Error::CellIndex { index, cells });
         }
-        if seen.contains(index) {
+        if !seen.insert(index) {
             return Err(Error::Duplicate { index });
         }
-        *seen = seen.with(index);
         indices[n] = index as u8;
         n += 1;
     }
@@ -253,13 +271,17 @@ fn solve<const N: usize, S: PlanStorage>(
 ) -> Result<RebuildPlan<S>, Error> {
     let k = code.k;
     let (mut parity, mut absent, mut e) = ([0; N], [0; N], 0);
-    let there: CellSet = sources.iter().map(|&cell| usize::from(cell)).collect();
-    for (slot, cell) in parity.iter_mut().zip(sources.iter().filter(|&&cell| usize::from(cell) >= k)) {
-        *slot = usize::from(*cell) - k;
+    let (mut there, mut read) = (CellSet::EMPTY, 0);
+    for source in sources.iter().map(|&source| usize::from(source)) {
+        there.insert(source);
+        read += usize::from(!zeros.contains(source));
+        if source >= k && e < N {
+            parity[e] = source - k;
+            e += 1;
+        }
     }
     for (slot, cell) in absent.iter_mut().zip((0..k).filter(|&cell| !there.contains(cell))) {
         *slot = cell;
-        e += 1;
     }
     let (parity, absent) = (&parity[..e], &absent[..e]);
     let mut square = [[0; N]; N];
@@ -270,58 +292,80 @@ fn solve<const N: usize, S: PlanStorage>(
     }
     invert(&mut square, e)?;
 
-    // What each parity source weighs in each lost cell: lost data is a row of the inverse; lost parity is its own row times the inverse.
-    let weights = |cell: usize| {
+    // Sources that are zero, or that no lost cell depends on, are not read. With every k cells decoding, each lost cell depends on all.
+    let mut idle = zeros;
+    let equations = Equations { code, parity, absent, inverse: &square };
+    if !code.decodes_from_any {
+        let weights = |cell: &u8| equations.weights(usize::from(*cell));
+        for source in sources.iter().map(|&source| usize::from(source)) {
+            let unused = |cell: &u8| equations.coefficient(usize::from(*cell), &weights(cell), source) == 0;
+            if lost.iter().all(unused) {
+                read -= usize::from(idle.insert(source));
+            }
+        }
+    }
+    let (n, m) = (read, lost.len());
+    let found = storage.capacity();
+    let Some(parts) = storage.parts_mut(n, m) else {
+        return Err(Error::Storage { needed: crate::plan_bytes(n, m), found });
+    };
+    let used = sources.iter().filter(|&&cell| !idle.contains(usize::from(cell)));
+    for (slot, source) in parts.sources.iter_mut().zip(used) {
+        *slot = *source;
+    }
+    parts.lost.copy_from_slice(lost);
+    for (o, &cell) in lost.iter().enumerate() {
+        let weights = equations.weights(usize::from(cell));
+        for (j, &source) in parts.sources.iter().enumerate() {
+            parts.stream[index(n, m, o, j)] =
+                equations.coefficient(usize::from(cell), &weights, usize::from(source));
+        }
+    }
+    Ok(RebuildPlan { kernel: code.kernel, sources: n as u8, lost: m as u8, storage })
+}
+
+/// What is known about the absent data cells once the square is inverted.
+struct Equations<'a, const N: usize> {
+    code: &'a View<'a>,
+    /// Parity rows among the sources, in the order they were named.
+    parity: &'a [usize],
+    /// Data cells that are not among the sources.
+    absent: &'a [usize],
+    /// Row c: how the parity sources, freed of the data that is there, make absent cell c.
+    inverse: &'a [[u8; N]; N],
+}
+
+impl<const N: usize> Equations<'_, N> {
+    /// What each parity source weighs in a lost cell: lost data is a row of the inverse, lost parity its own row times the inverse.
+    #[inline]
+    fn weights(&self, cell: usize) -> [u8; N] {
         let mut weights = [0; N];
-        for (c, &j) in absent.iter().enumerate() {
-            let factor = if cell < k { u8::from(cell == j) } else { code.at(cell - k, j) };
+        for (&j, row) in self.absent.iter().zip(self.inverse) {
+            let factor = match cell.checked_sub(self.code.k) {
+                None => u8::from(cell == j),
+                Some(parity) => self.code.at(parity, j),
+            };
             if factor != 0 {
-                for (weight, &x) in weights[..e].iter_mut().zip(&square[c]) {
+                for (weight, &x) in weights.iter_mut().zip(row).take(self.absent.len()) {
                     *weight ^= gf::mul(factor, x);
                 }
             }
         }
         weights
-    };
-    let coefficient = |cell: usize, weights: &[u8; N], source: usize| {
-        if source >= k {
-            return parity.iter().position(|&p| p == source - k).map_or(0, |r| weights[r]);
-        }
-        let own = if cell < k { 0 } else { code.at(cell - k, source) };
-        parity.iter().zip(weights).fold(own, |sum, (&p, &weight)| sum ^ gf::mul(weight, code.at(p, source)))
-    };
+    }
 
-    // Sources that are zero, or that no lost cell depends on, are not read.
-    let mut idle = zeros;
-    if !code.decodes_from_any {
-        for &source in sources {
-            let unused = |&cell: &u8| {
-                let cell = usize::from(cell);
-                coefficient(cell, &weights(cell), usize::from(source)) == 0
-            };
-            if lost.iter().all(unused) {
-                idle = idle.with(usize::from(source));
-            }
+    /// The coefficient of a source in a lost cell with these weights.
+    #[inline]
+    fn coefficient(&self, cell: usize, weights: &[u8; N], source: usize) -> u8 {
+        let k = self.code.k;
+        if source >= k {
+            let position = self.parity.iter().position(|&p| p == source - k);
+            return position.map_or(0, |position| weights[position]);
         }
+        let own = if cell < k { 0 } else { self.code.at(cell - k, source) };
+        let through = |sum: u8, (&p, &weight): (&usize, &u8)| sum ^ gf::mul(weight, self.code.at(p, source));
+        self.parity.iter().zip(weights).fold(own, through)
     }
-    let (n, m) = (there.difference(idle).len(), lost.len());
-    let found = storage.capacity();
-    let Some(parts) = storage.parts_mut(n, m) else {
-        return Err(Error::Storage { needed: crate::plan_bytes(n, m), found });
-    };
-    let read = sources.iter().filter(|&&cell| !idle.contains(usize::from(cell)));
-    for (slot, source) in parts.sources.iter_mut().zip(read) {
-        *slot = *source;
-    }
-    parts.lost.copy_from_slice(lost);
-    for (o, &cell) in lost.iter().enumerate() {
-        let cell = usize::from(cell);
-        let weights = weights(cell);
-        for (j, &source) in parts.sources.iter().enumerate() {
-            parts.stream[index(n, m, o, j)] = coefficient(cell, &weights, usize::from(source));
-        }
-    }
-    Ok(RebuildPlan { kernel: code.kernel, sources: n as u8, lost: m as u8, storage })
 }
 
 /// Inverts the first `size` rows and columns in place.
