@@ -27,12 +27,14 @@ pub enum Destination {
 }
 
 /// Sources and outputs of one call. Only the constructors make one, and they compare the lengths that kernels trust:
-/// every output has `len` bytes, every source at least `at + len`.
+/// every output has `start + len` bytes, every source at least `at + len`.
 pub(crate) struct Job<'j, 'd, B> {
     sources: &'j [&'j [u8]],
     outputs: &'j mut [&'d mut [B]],
     at: usize,
     len: usize,
+    /// First byte of the outputs to write.
+    start: usize,
 }
 
 impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
@@ -56,7 +58,7 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
                 return Err(unequal(sources, outputs, len));
             }
         }
-        work(&mut Self { sources, outputs, at: 0, len });
+        work(&mut Self { sources, outputs, at: 0, len, start: 0 });
         Ok(())
     }
 
@@ -80,8 +82,20 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
                 return Err(Error::SourceLength { position, expected: end, found: source.len() });
             }
         }
-        work(&mut Self { sources, outputs, at, len });
+        work(&mut Self { sources, outputs, at, len, start: 0 });
         Ok(())
+    }
+
+    /// Runs `work` on `step` bytes of the cells at a time.
+    pub(super) fn in_steps(&mut self, step: usize, mut work: impl FnMut(&mut Self)) {
+        let (at, len, start) = (self.at, self.len, self.start);
+        let mut done = 0;
+        while done < len {
+            (self.at, self.len, self.start) = (at + done, step.min(len - done), start + done);
+            work(self);
+            done += self.len;
+        }
+        (self.at, self.len, self.start) = (at, len, start);
     }
 
     /// How many outputs.
@@ -111,7 +125,7 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
     /// Where output `i` starts: [`Job::len`] bytes that only this job may write, and that hold values where B is `u8`.
     #[inline]
     pub(super) fn output(&mut self, i: usize) -> *mut u8 {
-        self.outputs[i].as_mut_ptr().cast()
+        self.outputs[i].as_mut_ptr().cast::<u8>().wrapping_add(self.start)
     }
 }
 

@@ -24,6 +24,9 @@ use core::fmt;
 pub use job::{Destination, OutputByte};
 pub(crate) use job::{Form, Group, Job};
 
+/// Bytes of each cell that are computed at a time where there are more outputs than one pass makes.
+const STEP: usize = 16 * 1024;
+
 /// Which instruction set computes. Bytes are the same with every kernel; the speed is not.
 ///
 /// A kernel is a small value to detect once and pass on: asking the CPU takes some 10 microseconds in a virtual
@@ -132,6 +135,20 @@ impl Kernel {
     /// outputs = coefficients x sources. The groups stand for the outputs in order.
     #[inline(always)]
     pub(crate) fn write<'a, B: OutputByte>(
+        self,
+        groups: impl Iterator<Item = Group<'a>> + Clone,
+        job: &mut Job<'_, '_, B>,
+        to: Destination,
+    ) {
+        if job.outputs() <= 4 {
+            return self.write_groups(groups, job, to);
+        }
+        // Each group reads all sources: a step at a time, so that all but the first find them in the cache.
+        job.in_steps(STEP, |job| self.write_groups(groups.clone(), job, to));
+    }
+
+    #[inline(always)]
+    fn write_groups<'a, B: OutputByte>(
         self,
         groups: impl Iterator<Item = Group<'a>>,
         job: &mut Job<'_, '_, B>,
