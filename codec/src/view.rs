@@ -179,6 +179,11 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn cheapest(&self, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
+        self.cheapest_after(CellSet::EMPTY, lost, costs)
+    }
+
+    /// The cheapest cells, but those of `first` before all others.
+    fn cheapest_after(&self, first: CellSet, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
         let n = self.k + self.m;
         if costs.len() != n {
             return Err(Error::SourceCount { expected: n, found: costs.len() });
@@ -190,7 +195,8 @@ impl<'a> View<'a> {
         let mut passed = lost;
         let by_cost = core::iter::from_fn(|| {
             let left = (0..n).filter(|&cell| !passed.contains(cell));
-            let (_, cell) = left.filter_map(|cell| costs[cell].map(|cost| (cost, cell))).min()?;
+            let ranked = left.filter_map(|cell| costs[cell].map(|cost| (!first.contains(cell), cost, cell)));
+            let (_, _, cell) = ranked.min()?;
             passed = passed.with(cell);
             Some(cell)
         });
@@ -215,13 +221,9 @@ impl<'a> View<'a> {
         if wanted.iter().all(|cell| costs[cell].is_some()) {
             return Ok(wanted);
         }
-        // What is wanted and there is read in any case, so as a source it costs nothing.
-        let mut with_wanted = [None; 256];
-        for (cell, cost) in costs.iter().enumerate() {
-            with_wanted[cell] = if wanted.contains(cell) { cost.map(|_| 0) } else { cost.map(|c| c.max(1)) };
-        }
+        // What is wanted and there is read in any case, so it comes before the others.
         let there: CellSet = wanted.iter().filter(|&cell| costs[cell].is_some()).collect();
-        Ok(self.cheapest(wanted.difference(there), &with_wanted[..n])?.union(there))
+        Ok(self.cheapest_after(there, wanted.difference(there), costs)?.union(there))
     }
 }
 
@@ -278,4 +280,22 @@ pub(crate) fn compare<'a>(
         start += step;
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CellSet, Kernel, ReedSolomon};
+
+    /// A cell that costs nothing is cheaper than one that costs 1, whichever has the lower index.
+    #[test]
+    fn what_is_there_already_is_taken_before_what_must_be_fetched() {
+        let code = ReedSolomon::<3, 2>::new(Kernel::SCALAR);
+        let costs = [None, Some(1), Some(1), Some(1), Some(0)];
+        let (wanted, cheapest) = (CellSet::from_mask(0b00001), CellSet::from_mask(0b10110));
+        assert_eq!(code.minimum_to_read(wanted, &costs), Ok(cheapest));
+        assert_eq!(code.cheapest(wanted, &costs), Ok(cheapest));
+        // Wanted cells that are there count among the k at any cost.
+        let (wanted, costs) = (CellSet::from_mask(0b00011), [None, Some(9), Some(1), Some(1), Some(0)]);
+        assert_eq!(code.minimum_to_read(wanted, &costs), Ok(CellSet::from_mask(0b10110)));
+    }
 }
