@@ -52,7 +52,7 @@ impl<'a> View<'a> {
             order: order.get(g * k..(g + 1) * k).unwrap_or(&[]),
             quads: usize::from(quads),
             pairs: usize::from(pairs),
-            stream: stream.get(4 * g * k..).unwrap_or(&[]),
+            stream: stream.get(4 * g * k..(4 * g + usize::from(rows)) * k).unwrap_or(&[]),
         })
     }
 
@@ -139,9 +139,9 @@ impl<'a> View<'a> {
                 for (part, row) in parts.iter_mut().zip(&mut parity[4 * g..4 * g + count]) {
                     *part = &mut row[start..end];
                 }
-                let group = core::iter::once(Group::plain(count, &stream));
+                let group = core::iter::once(Group::plain(count, &stream[..n * count]));
                 Job::range(start, &present[..n], &mut parts[..count], |job| {
-                    self.kernel.write(group, job, to)
+                    self.kernel.write(group, job, to);
                 })?;
             }
             start = end;
@@ -284,7 +284,7 @@ pub(crate) fn compare<'a>(
 
 #[cfg(test)]
 mod tests {
-    use crate::{CellSet, Kernel, ReedSolomon};
+    use crate::{CellSet, Destination, Kernel, ReedSolomon, gf};
 
     /// A cell that costs nothing is cheaper than one that costs 1, whichever has the lower index.
     #[test]
@@ -297,5 +297,36 @@ mod tests {
         // Wanted cells that are there count among the k at any cost.
         let (wanted, costs) = (CellSet::from_mask(0b00011), [None, Some(9), Some(1), Some(1), Some(0)]);
         assert_eq!(code.minimum_to_read(wanted, &costs), Ok(CellSet::from_mask(0b10110)));
+    }
+
+    /// A group's coefficients end with its last source: with an odd number of sources that one is taken by itself.
+    #[test]
+    fn an_odd_number_of_sources_counts_in_full_in_every_group_and_every_short_stripe() {
+        const K: usize = 3;
+        const M: usize = 8;
+        for kernel in Kernel::available() {
+            let code = ReedSolomon::<K, M>::new(kernel);
+            let data = [[0x35; 70], [0x81; 70], [0xfe; 70]];
+            let data: [&[u8]; K] = core::array::from_fn(|j| &data[j][..]);
+            let expected: [u8; M] = core::array::from_fn(|i| {
+                (0..K).fold(0, |sum, j| sum ^ gf::mul(code.coefficient(i, j).unwrap_or(0), data[j][0]))
+            });
+            let mut parity = [[0; 70]; M];
+            let [a, b, c, d, e, f, g, h] = &mut parity;
+            code.encode(&data, &mut [a, b, c, d, e, f, g, h]).unwrap();
+            assert_eq!(parity, expected.map(|byte| [byte; 70]), "{kernel}");
+
+            let plan = code.plan(K..K + M, 0..K, CellSet::EMPTY).unwrap();
+            let mut rebuilt = [[0; 70]; M];
+            let [a, b, c, d, e, f, g, h] = &mut rebuilt;
+            plan.run(&data, &mut [a, b, c, d, e, f, g, h]).unwrap();
+            assert_eq!(rebuilt, parity, "{kernel}");
+
+            let code = ReedSolomon::<1, 1>::new(kernel);
+            let mut parity = [0; 70];
+            code.encode_short(&data[..1], &mut [&mut parity], Destination::ReadSoon).unwrap();
+            let factor = code.coefficient(0, 0).unwrap_or(0);
+            assert_eq!(parity, [gf::mul(factor, 0x35); 70], "{kernel}");
+        }
     }
 }
