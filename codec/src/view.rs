@@ -52,7 +52,7 @@ impl<'a> View<'a> {
             order: order.get(g * k..(g + 1) * k).unwrap_or(&[]),
             quads: usize::from(quads),
             pairs: usize::from(pairs),
-            stream: stream.get(4 * g * k..).unwrap_or(&[]),
+            stream: stream.get(4 * g * k..(4 * g + usize::from(rows)) * k).unwrap_or(&[]),
         })
     }
 
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
                 for (part, row) in parts.iter_mut().zip(&mut parity[4 * g..4 * g + count]) {
                     *part = &mut row[start..end];
                 }
-                let group = core::iter::once(Group::plain(count, &stream));
+                let group = core::iter::once(Group::plain(count, &stream[..n * count]));
                 Job::range(start, &present[..n], &mut parts[..count], |job| {
                     self.kernel.write(group, job, to);
                 })?;
@@ -179,6 +179,11 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn cheapest(&self, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
+        self.cheapest_after(CellSet::EMPTY, lost, costs)
+    }
+
+    /// The cheapest cells, but those of `first` before all others.
+    fn cheapest_after(&self, first: CellSet, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
         let n = self.k + self.m;
         if costs.len() != n {
             return Err(Error::SourceCount { expected: n, found: costs.len() });
@@ -190,7 +195,8 @@ impl<'a> View<'a> {
         let mut passed = lost;
         let by_cost = core::iter::from_fn(|| {
             let left = (0..n).filter(|&cell| !passed.contains(cell));
-            let (_, cell) = left.filter_map(|cell| costs[cell].map(|cost| (cost, cell))).min()?;
+            let ranked = left.filter_map(|cell| costs[cell].map(|cost| (!first.contains(cell), cost, cell)));
+            let (_, _, cell) = ranked.min()?;
             passed = passed.with(cell);
             Some(cell)
         });
@@ -215,13 +221,9 @@ impl<'a> View<'a> {
         if wanted.iter().all(|cell| costs[cell].is_some()) {
             return Ok(wanted);
         }
-        // What is wanted and there is read in any case, so as a source it costs nothing.
-        let mut with_wanted = [None; 256];
-        for (cell, cost) in costs.iter().enumerate() {
-            with_wanted[cell] = if wanted.contains(cell) { cost.map(|_| 0) } else { cost.map(|c| c.max(1)) };
-        }
+        // What is wanted and there is read in any case, so it comes before the others.
         let there: CellSet = wanted.iter().filter(|&cell| costs[cell].is_some()).collect();
-        Ok(self.cheapest(wanted.difference(there), &with_wanted[..n])?.union(there))
+        Ok(self.cheapest_after(there, wanted.difference(there), costs)?.union(there))
     }
 }
 
@@ -278,4 +280,53 @@ pub(crate) fn compare<'a>(
         start += step;
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{CellSet, Destination, Kernel, ReedSolomon, gf};
+
+    /// A cell that costs nothing is cheaper than one that costs 1, whichever has the lower index.
+    #[test]
+    fn what_is_there_already_is_taken_before_what_must_be_fetched() {
+        let code = ReedSolomon::<3, 2>::new(Kernel::SCALAR);
+        let costs = [None, Some(1), Some(1), Some(1), Some(0)];
+        let (wanted, cheapest) = (CellSet::from_mask(0b00001), CellSet::from_mask(0b10110));
+        assert_eq!(code.minimum_to_read(wanted, &costs), Ok(cheapest));
+        assert_eq!(code.cheapest(wanted, &costs), Ok(cheapest));
+        // Wanted cells that are there count among the k at any cost.
+        let (wanted, costs) = (CellSet::from_mask(0b00011), [None, Some(9), Some(1), Some(1), Some(0)]);
+        assert_eq!(code.minimum_to_read(wanted, &costs), Ok(CellSet::from_mask(0b10110)));
+    }
+
+    /// A group's coefficients end with its last source: with an odd number of sources that one is taken by itself.
+    #[test]
+    fn an_odd_number_of_sources_counts_in_full_in_every_group_and_every_short_stripe() {
+        const K: usize = 3;
+        const M: usize = 8;
+        for kernel in Kernel::available() {
+            let code = ReedSolomon::<K, M>::new(kernel);
+            let data = [[0x35; 70], [0x81; 70], [0xfe; 70]];
+            let data: [&[u8]; K] = core::array::from_fn(|j| &data[j][..]);
+            let expected: [u8; M] = core::array::from_fn(|i| {
+                (0..K).fold(0, |sum, j| sum ^ gf::mul(code.coefficient(i, j).unwrap_or(0), data[j][0]))
+            });
+            let mut parity = [[0; 70]; M];
+            let [a, b, c, d, e, f, g, h] = &mut parity;
+            code.encode(&data, &mut [a, b, c, d, e, f, g, h]).unwrap();
+            assert_eq!(parity, expected.map(|byte| [byte; 70]), "{kernel}");
+
+            let plan = code.plan(K..K + M, 0..K, CellSet::EMPTY).unwrap();
+            let mut rebuilt = [[0; 70]; M];
+            let [a, b, c, d, e, f, g, h] = &mut rebuilt;
+            plan.run(&data, &mut [a, b, c, d, e, f, g, h]).unwrap();
+            assert_eq!(rebuilt, parity, "{kernel}");
+
+            let code = ReedSolomon::<1, 1>::new(kernel);
+            let mut parity = [0; 70];
+            code.encode_short(&data[..1], &mut [&mut parity], Destination::ReadSoon).unwrap();
+            let factor = code.coefficient(0, 0).unwrap_or(0);
+            assert_eq!(parity, [gf::mul(factor, 0x35); 70], "{kernel}");
+        }
+    }
 }
