@@ -189,7 +189,7 @@ impl<S: PlanStorage> RebuildPlan<S> {
         let (n, m, stream) = (usize::from(self.sources), usize::from(self.lost), self.stream());
         (0..m.div_ceil(4)).map(move |g| {
             let rows = (m - 4 * g).min(4);
-            Group::plain(rows, stream.get(4 * g * n..).unwrap_or(&[]))
+            Group::plain(rows, stream.get(4 * g * n..(4 * g + rows) * n).unwrap_or(&[]))
         })
     }
 

@@ -52,7 +52,7 @@ impl<'a> View<'a> {
             order: order.get(g * k..(g + 1) * k).unwrap_or(&[]),
             quads: usize::from(quads),
             pairs: usize::from(pairs),
-            stream: stream.get(4 * g * k..).unwrap_or(&[]),
+            stream: stream.get(4 * g * k..(4 * g + usize::from(rows)) * k).unwrap_or(&[]),
         })
     }
 
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
                 for (part, row) in parts.iter_mut().zip(&mut parity[4 * g..4 * g + count]) {
                     *part = &mut row[start..end];
                 }
-                let group = core::iter::once(Group::plain(count, &stream));
+                let group = core::iter::once(Group::plain(count, &stream[..n * count]));
                 Job::range(start, &present[..n], &mut parts[..count], |job| {
                     self.kernel.write(group, job, to);
                 })?;
@@ -186,11 +186,20 @@ impl<'a> View<'a> {
         if let Some(index) = lost.difference(CellSet::first(n)).lowest() {
             return Err(Error::CellIndex { index, cells: n });
         }
-        // Each time the next cheapest, lowest index first, by a pass over the costs: there is no memory to sort in.
+        self.cheapest_by(lost, |cell| costs[cell])
+    }
+
+    /// The k cells not in `lost` that come first by `cost`, lowest index first, and that determine all data cells.
+    fn cheapest_by<C: Ord>(
+        &self,
+        lost: CellSet,
+        cost: impl Fn(usize) -> Option<C>,
+    ) -> Result<CellSet, Error> {
+        // Each time the next cheapest by a pass over the costs: there is no memory to sort in.
         let mut passed = lost;
         let by_cost = core::iter::from_fn(|| {
-            let left = (0..n).filter(|&cell| !passed.contains(cell));
-            let (_, cell) = left.filter_map(|cell| costs[cell].map(|cost| (cost, cell))).min()?;
+            let left = (0..self.k + self.m).filter(|&cell| !passed.contains(cell));
+            let (_, cell) = left.filter_map(|cell| cost(cell).map(|cost| (cost, cell))).min()?;
             passed = passed.with(cell);
             Some(cell)
         });
@@ -215,13 +224,10 @@ impl<'a> View<'a> {
         if wanted.iter().all(|cell| costs[cell].is_some()) {
             return Ok(wanted);
         }
-        // What is wanted and there is read in any case, so as a source it costs nothing.
-        let mut with_wanted = [None; 256];
-        for (cell, cost) in costs.iter().enumerate() {
-            with_wanted[cell] = if wanted.contains(cell) { cost.map(|_| 0) } else { cost.map(|c| c.max(1)) };
-        }
+        // What is wanted and there is read in any case, so it comes first as a source.
         let there: CellSet = wanted.iter().filter(|&cell| costs[cell].is_some()).collect();
-        Ok(self.cheapest(wanted.difference(there), &with_wanted[..n])?.union(there))
+        let cost = |cell: usize| costs[cell].map(|cost| (!there.contains(cell), cost));
+        Ok(self.cheapest_by(wanted.difference(there), cost)?.union(there))
     }
 }
 
