@@ -56,6 +56,9 @@ impl<A: AsRef<[usize]> + AsMut<[usize]>> Positions<A> {
 /// The outputs are lent for each call and must be the same memory with the same contents each time; what they hold at first
 /// does not matter. `A` holds one position for each source: `[usize; N]`, or any memory.
 ///
+/// A plan whose sources are all known to be zero has nothing to absorb: it is done at once and the outputs, which are zero, are
+/// not written. [`RebuildPlan::run`] writes them.
+///
 /// Where the pieces stay in memory anyway, a [`Frontier`] is faster.
 #[derive(Clone, Copy)]
 pub struct Absorber<S, A> {

@@ -13,7 +13,8 @@ pub enum Error {
         /// Parity cells asked for.
         m: usize,
     },
-    /// The storage given for a code, a plan or an absorber is too small.
+    /// The storage given for a code, a plan or an absorber is too small: its bytes, or the positions, sources or lost cells that it
+    /// has room for.
     Storage {
         /// Elements needed.
         needed: usize,

@@ -247,15 +247,15 @@ pub(crate) fn check_counts(
     Ok(())
 }
 
-/// Computes what `outputs` should be, a piece at a time, and says where (output, offset) they first differ: lowest offset, then
-/// lowest output of a group.
+/// Computes what `outputs` should be, a piece at a time, and says where (output, offset) they differ: the lowest output that differs
+/// in the first piece in which one does, and its first byte that does.
 pub(crate) fn compare<'a>(
     kernel: Kernel,
     groups: impl Iterator<Item = Group<'a>> + Clone,
     sources: &'a [&'a [u8]],
     outputs: &[&[u8]],
 ) -> Result<Option<(usize, usize)>, Error> {
-    let len = outputs.first().map_or(0, |output| output.len());
+    let len = sources.iter().chain(outputs).next().map_or(0, |cell| cell.len());
     if let Some(position) = outputs.iter().position(|output| output.len() != len) {
         return Err(Error::OutputLength { position, expected: len, found: outputs[position].len() });
     }
