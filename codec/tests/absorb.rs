@@ -141,7 +141,7 @@ fn a_piece_that_does_not_fit_is_refused_and_changes_nothing() {
     absorber.absorb(0, 0, &sources[0][..60], &mut slices_mut(&mut made)).unwrap();
     absorber.absorb(1, 0, &sources[1][..30], &mut slices_mut(&mut made)).unwrap();
     let before = made.clone();
-    let huge = vec![7; 200];
+    let huge = [7; 200];
     let refused = [
         (4, 0, 10, Error::CellIndex { index: 4, cells: 4 }),
         (usize::MAX, 0, 10, Error::CellIndex { index: usize::MAX, cells: 4 }),

@@ -399,6 +399,8 @@ mod any_call {
     use super::*;
     use proptest::prelude::*;
 
+    type Call<'a> = dyn Fn(&mut [&mut [u8]]) -> Result<(), Error> + 'a;
+
     fn cells() -> impl Strategy<Value = Vec<usize>> {
         let index = prop_oneof![20 => 0..12_usize, 1 => Just(256), 1 => Just(usize::MAX)];
         prop::collection::vec(index, 0..10)
@@ -422,7 +424,7 @@ mod any_call {
             let inputs = slices(&inputs);
             let mut made: Vec<Vec<u8>> = output_lens.iter().map(|&len| vec![0xa5; len]).collect();
             let plan = code.plan_in(&lost, &sources, CellSet::from_mask(zeros & zeros >> 7), [0; plan_bytes(6, 4)]);
-            let mut calls: Vec<Box<dyn Fn(&mut [&mut [u8]]) -> Result<(), Error>>> = vec![
+            let mut calls: Vec<Box<Call<'_>>> = vec![
                 Box::new(|outputs| code.encode(&inputs, outputs)),
                 Box::new(|outputs| code.encode_short(&inputs, outputs, Destination::NotReadSoon)),
                 Box::new(|outputs| code.encode_slices(&inputs, outputs, slice, |_, _, _| ())),
