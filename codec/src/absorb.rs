@@ -46,6 +46,10 @@ impl<A: AsRef<[usize]> + AsMut<[usize]>> Positions<A> {
         }
     }
 
+    fn restart(&mut self) {
+        self.at.as_mut().iter_mut().take(self.sources).for_each(|at| *at = 0);
+    }
+
     fn complete(&self) -> usize {
         self.at.as_ref().iter().take(self.sources).copied().min().unwrap_or(self.len)
     }
@@ -55,6 +59,8 @@ impl<A: AsRef<[usize]> + AsMut<[usize]>> Positions<A> {
 ///
 /// The outputs are lent for each call and must be the same memory with the same contents each time; what they hold at first
 /// does not matter. `A` holds one position for each source: `[usize; N]`, or any memory.
+///
+/// A plan whose sources are all known to be zero has nothing to absorb: [`Absorber::write_zeros`] makes its outputs final.
 ///
 /// Where the pieces stay in memory anyway, a [`Frontier`] is faster.
 #[derive(Clone, Copy)]
@@ -89,11 +95,7 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
         outputs: &mut [&mut [u8]],
     ) -> Result<(), Error> {
         let end = self.positions.end(source, offset, piece.len())?;
-        self.plan.check_counts(self.plan.sources().len(), outputs.len())?;
-        let expected = self.positions.len;
-        if let Some(position) = outputs.iter().position(|output| output.len() != expected) {
-            return Err(Error::OutputLength { position, expected, found: outputs[position].len() });
-        }
+        self.check_outputs(outputs)?;
         // Bytes that another source has reached are added to; the first to reach a byte overwrites it, so nobody zeroes.
         let old = self.touched.clamp(offset, end) - offset;
         let (seen, fresh) = piece.split_at(old);
@@ -118,10 +120,30 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
         Ok(())
     }
 
+    /// Writes the outputs of a plan without sources, which are zero.
+    ///
+    /// # Errors
+    /// [`Error::SourceCount`] for a plan with sources, [`Error::OutputCount`], [`Error::OutputLength`]. Nothing has changed then.
+    pub fn write_zeros(&mut self, outputs: &mut [&mut [u8]]) -> Result<(), Error> {
+        self.check_outputs(outputs)?;
+        self.plan.run(&[], outputs)?;
+        self.touched = self.positions.len;
+        Ok(())
+    }
+
+    fn check_outputs(&self, outputs: &[&mut [u8]]) -> Result<(), Error> {
+        self.plan.check_counts(self.positions.sources, outputs.len())?;
+        let expected = self.positions.len;
+        match outputs.iter().position(|output| output.len() != expected) {
+            Some(position) => Err(Error::OutputLength { position, expected, found: outputs[position].len() }),
+            None => Ok(()),
+        }
+    }
+
     /// How many leading bytes of every output are final.
     #[must_use]
     pub fn ready(&self) -> usize {
-        self.positions.complete()
+        if self.positions.sources == 0 { self.touched } else { self.positions.complete() }
     }
 
     /// Whether every byte has been absorbed.
@@ -144,7 +166,7 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
 
     /// Starts again, for the next stripe.
     pub fn restart(&mut self) {
-        self.positions.at.as_mut().fill(0);
+        self.positions.restart();
         self.touched = 0;
     }
 }

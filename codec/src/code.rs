@@ -332,7 +332,7 @@ macro_rules! methods {
             ///
             /// # Errors
             /// [`Error::CellIndex`], [`Error::Duplicate`], [`Error::LostCount`], [`Error::TooFewSources`], [`Error::SourceCount`],
-            /// [`Error::LostZero`], [`Error::Storage`]; [`Error::Singular`] if these sources do not determine the lost cells, which
+            /// [`Error::LostZero`], [`Error::Storage`]; [`Error::Singular`] if these sources do not determine all data cells, which
             /// happens only with [`Matrix::RowsUnproven`].
             #[inline]
             pub fn plan_in<P: PlanStorage>(

@@ -239,9 +239,10 @@ mod tests {
     use super::*;
     use crate::matrix::{Matrix, fill};
     use std::vec;
+    use std::vec::Vec;
 
     /// Products a group of a Cauchy code takes, and its blocks.
-    fn cauchy(k: usize, m: usize) -> std::vec::Vec<(Form, usize, usize, usize)> {
+    fn cauchy(k: usize, m: usize) -> Vec<(Form, usize, usize, usize)> {
         let (mut rows, mut stream, mut order) = (vec![0; k * m], vec![0; k * m], vec![0; k * groups(m)]);
         let mut shapes = vec![[0; 4]; groups(m)];
         fill(k, m, Matrix::Cauchy, &mut rows).unwrap();

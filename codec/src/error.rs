@@ -13,7 +13,8 @@ pub enum Error {
         /// Parity cells asked for.
         m: usize,
     },
-    /// The storage given for a code, a plan or an absorber is too small.
+    /// The storage given for a code, a plan or an absorber is too small: its bytes, or the positions, sources or lost cells that it
+    /// has room for.
     Storage {
         /// Elements needed.
         needed: usize,
@@ -34,7 +35,7 @@ pub enum Error {
         /// Parity cells asked for.
         m: usize,
     },
-    /// The chosen cells do not determine the lost ones: their rows of the generator matrix are dependent.
+    /// The chosen cells do not determine all data cells: their rows of the generator matrix are dependent.
     Singular {
         /// Rank of the equations that stand in for the absent data cells.
         rank: usize,
@@ -182,7 +183,7 @@ impl fmt::Display for Error {
                 write!(f, "this matrix is not defined for k = {k}, m = {m}")
             }
             Self::Singular { rank, needed } => {
-                write!(f, "the cells do not determine the lost ones: rank {rank} of {needed}")
+                write!(f, "the cells do not determine all data cells: rank {rank} of {needed}")
             }
             Self::Unproven { subsets, limit } => write!(
                 f,

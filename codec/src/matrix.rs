@@ -303,9 +303,8 @@ mod tests {
         }
         let mut rows = vec![];
         for r in k..k + m {
-            for c in 0..k {
-                rows.push((0..k).fold(0, |sum, x| sum ^ gf::mul(point(r, x), right[x][c])));
-            }
+            let column = |c: usize| (0..k).fold(0, |sum, x| sum ^ gf::mul(point(r, x), right[x][c]));
+            rows.extend((0..k).map(column));
         }
         rows
     }

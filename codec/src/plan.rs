@@ -305,10 +305,8 @@ fn solve<const N: usize, S: PlanStorage>(
         }
     }
     let (n, m) = (read, lost.len());
-    let found = storage.capacity();
-    let Some(parts) = storage.parts_mut(n, m) else {
-        return Err(Error::Storage { needed: crate::plan_bytes(n, m), found });
-    };
+    let (needed, found) = storage.shortage(n, m);
+    let Some(parts) = storage.parts_mut(n, m) else { return Err(Error::Storage { needed, found }) };
     let used = sources.iter().filter(|&&cell| !idle.contains(usize::from(cell)));
     for (slot, source) in parts.sources.iter_mut().zip(used) {
         *slot = *source;

@@ -17,9 +17,9 @@ pub trait PlanStorage: sealed::Sealed {
     /// The same to fill; `None` if there is too little memory.
     #[doc(hidden)]
     fn parts_mut(&mut self, sources: usize, lost: usize) -> Option<PlanParts<&mut [u8]>>;
-    /// How many bytes there are.
+    /// What to say when there is too little: elements needed and found.
     #[doc(hidden)]
-    fn capacity(&self) -> usize;
+    fn shortage(&self, sources: usize, lost: usize) -> (usize, usize);
 }
 
 /// Sources, lost cells and coefficients of a plan.
@@ -78,8 +78,8 @@ impl<const K: usize, const M: usize> PlanStorage for Inline<K, M> {
         })
     }
 
-    fn capacity(&self) -> usize {
-        plan_bytes(K, M)
+    fn shortage(&self, sources: usize, lost: usize) -> (usize, usize) {
+        if sources > K { (sources, K) } else { (lost, M) }
     }
 }
 
@@ -103,7 +103,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> PlanStorage for T {
         Some(PlanParts { sources: sources_part, lost: lost_part, stream: rest.get_mut(..sources * lost)? })
     }
 
-    fn capacity(&self) -> usize {
-        self.as_ref().len()
+    fn shortage(&self, sources: usize, lost: usize) -> (usize, usize) {
+        (plan_bytes(sources, lost), self.as_ref().len())
     }
 }

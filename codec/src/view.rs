@@ -179,11 +179,6 @@ impl<'a> View<'a> {
     }
 
     pub(crate) fn cheapest(&self, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
-        self.cheapest_after(CellSet::EMPTY, lost, costs)
-    }
-
-    /// The cheapest cells, but those of `first` before all others.
-    fn cheapest_after(&self, first: CellSet, lost: CellSet, costs: &[Option<u32>]) -> Result<CellSet, Error> {
         let n = self.k + self.m;
         if costs.len() != n {
             return Err(Error::SourceCount { expected: n, found: costs.len() });
@@ -191,12 +186,20 @@ impl<'a> View<'a> {
         if let Some(index) = lost.difference(CellSet::first(n)).lowest() {
             return Err(Error::CellIndex { index, cells: n });
         }
-        // Each time the next cheapest, lowest index first, by a pass over the costs: there is no memory to sort in.
+        self.cheapest_by(lost, |cell| costs[cell])
+    }
+
+    /// The k cells not in `lost` that come first by `cost`, lowest index first, and that determine all data cells.
+    fn cheapest_by<C: Ord>(
+        &self,
+        lost: CellSet,
+        cost: impl Fn(usize) -> Option<C>,
+    ) -> Result<CellSet, Error> {
+        // Each time the next cheapest by a pass over the costs: there is no memory to sort in.
         let mut passed = lost;
         let by_cost = core::iter::from_fn(|| {
-            let left = (0..n).filter(|&cell| !passed.contains(cell));
-            let ranked = left.filter_map(|cell| costs[cell].map(|cost| (!first.contains(cell), cost, cell)));
-            let (_, _, cell) = ranked.min()?;
+            let left = (0..self.k + self.m).filter(|&cell| !passed.contains(cell));
+            let (_, cell) = left.filter_map(|cell| cost(cell).map(|cost| (cost, cell))).min()?;
             passed = passed.with(cell);
             Some(cell)
         });
@@ -221,9 +224,10 @@ impl<'a> View<'a> {
         if wanted.iter().all(|cell| costs[cell].is_some()) {
             return Ok(wanted);
         }
-        // What is wanted and there is read in any case, so it comes before the others.
+        // What is wanted and there is read in any case, so it comes first as a source.
         let there: CellSet = wanted.iter().filter(|&cell| costs[cell].is_some()).collect();
-        Ok(self.cheapest_after(there, wanted.difference(there), costs)?.union(there))
+        let cost = |cell: usize| costs[cell].map(|cost| (!there.contains(cell), cost));
+        Ok(self.cheapest_by(wanted.difference(there), cost)?.union(there))
     }
 }
 
@@ -243,15 +247,15 @@ pub(crate) fn check_counts(
     Ok(())
 }
 
-/// Computes what `outputs` should be, a piece at a time, and says where (output, offset) they first differ: lowest offset, then
-/// lowest output of a group.
+/// Computes what `outputs` should be, a piece at a time, and says where (output, offset) they differ: the lowest output that differs
+/// in the first piece in which one does, and its first byte that does.
 pub(crate) fn compare<'a>(
     kernel: Kernel,
     groups: impl Iterator<Item = Group<'a>> + Clone,
     sources: &'a [&'a [u8]],
     outputs: &[&[u8]],
 ) -> Result<Option<(usize, usize)>, Error> {
-    let len = outputs.first().map_or(0, |output| output.len());
+    let len = sources.iter().chain(outputs).next().map_or(0, |cell| cell.len());
     if let Some(position) = outputs.iter().position(|output| output.len() != len) {
         return Err(Error::OutputLength { position, expected: len, found: outputs[position].len() });
     }

@@ -160,6 +160,7 @@ impl<'a> Run<'a> {
     {
         let input = self.input;
         assert_eq!(absorber.plan().kernel(), self.kernel);
+        self.write_zeros(&mut absorber);
         for step in input.steps.iter().take(200) {
             let n = self.at.len();
             let source = |source: u8| usize::from(source) % n.max(1);
@@ -205,6 +206,7 @@ impl<'a> Run<'a> {
                 Step::Take(least) => self.take_range(&mut frontier, least),
                 Step::Restart => {
                     absorber.restart();
+                    self.write_zeros(&mut absorber);
                     // A frontier is made anew for each stripe: the model's place of it can only start again with it.
                     if self.at.iter().all(|&at| at == 0) && self.taken == 0 {
                         assert_eq!(absorber.ready(), frontier.ready());
@@ -219,6 +221,18 @@ impl<'a> Run<'a> {
             assert_eq!(frontier.ready(), self.ready());
         }
         self.finish(absorber, Some(frontier));
+    }
+
+    /// A plan without sources has zeros to write, and any other refuses to.
+    fn write_zeros<S, A>(&mut self, absorber: &mut Absorber<S, A>)
+    where
+        S: PlanStorage,
+        A: AsRef<[usize]> + AsMut<[usize]>,
+    {
+        let written = absorber.write_zeros(&mut slices_mut(&mut self.outputs));
+        let found = self.at.len();
+        let refused = Err(Error::SourceCount { expected: found, found: 0 });
+        assert_eq!(written, if found == 0 { Ok(()) } else { refused });
     }
 
     fn take<S, A, F>(
@@ -284,10 +298,7 @@ impl<'a> Run<'a> {
             assert_eq!(absorber.expected(source), self.at.get(source).copied());
         }
         for (output, expected) in self.outputs.iter().zip(&self.expected) {
-            // Of a plan without sources no piece can come: its outputs are zero, and the absorber is never lent them.
-            if !self.at.is_empty() {
-                assert!(output.get()[..ready] == expected[..ready]);
-            }
+            assert!(output.get()[..ready] == expected[..ready]);
         }
     }
 
