@@ -124,7 +124,7 @@ impl<const K: usize, const M: usize> ReedSolomon<K, M> {
 }
 
 /// A code whose schema is known at run time only, in memory of the caller's: `[u8; N]`, `&mut [u8]`, or with the feature `alloc` a
-/// box ([`Code::new`]); [`code_bytes`] says how much. It runs the same kernels and makes the same plans as
+/// box (`Code::new`); [`code_bytes`] says how much. It runs the same kernels and makes the same plans as
 /// [`ReedSolomon`].
 ///
 /// ```

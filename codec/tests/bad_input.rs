@@ -286,6 +286,20 @@ fn an_output_of_another_length_than_the_others_is_named_and_nothing_is_written()
 }
 
 #[test]
+fn an_output_that_is_too_short_is_named_even_if_it_is_the_only_one_or_the_first() {
+    let data = [&[7; 50][..]; 3];
+    let refused = Err(Error::OutputLength { position: 0, expected: 50, found: 49 });
+    let (one, two) = (rs(3, 1), rs(3, 2));
+    let mut made = [vec![0xa5; 49], vec![0xa5; 50]];
+    assert_eq!(one.encode(&data, &mut slices_mut(&mut made[..1])), refused);
+    assert_eq!(two.encode(&data, &mut slices_mut(&mut made)), refused);
+    assert_eq!(one.update(0, data[0], data[0], &mut slices_mut(&mut made[..1])), refused);
+    let plan = one.plan_in([0], [1, 2, 3], CellSet::EMPTY, Inline::<3, 1>::default()).unwrap();
+    assert_eq!(plan.run_one(&data, &mut made[0]), refused);
+    assert!(is_patterned(&made));
+}
+
+#[test]
 fn a_range_beyond_the_sources_or_beyond_what_can_be_addressed_is_refused() {
     let code = rs(6, 3);
     let plan = plan_of(&code, &[2, 7]);

@@ -129,14 +129,18 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
     }
 }
 
+/// Which cell is at fault: the sources say what is expected, the outputs are looked at first.
 #[cold]
-fn unequal<B>(sources: &[&[u8]], outputs: &[&mut [B]], expected: usize) -> Error {
-    let different = |found: usize| found != expected;
-    if let Some(position) = outputs.iter().position(|output| different(output.len())) {
-        return Error::OutputLength { position, expected, found: outputs[position].len() };
+fn unequal<B>(sources: &[&[u8]], outputs: &[&mut [B]], len: usize) -> Error {
+    let expected = sources.first().map_or(len, |source| source.len());
+    for (position, output) in outputs.iter().enumerate() {
+        if output.len() != expected {
+            return Error::OutputLength { position, expected, found: output.len() };
+        }
     }
-    let position = sources.iter().position(|source| different(source.len())).unwrap_or(0);
-    Error::SourceLength { position, expected, found: sources.get(position).map_or(0, |source| source.len()) }
+    let other = sources.iter().enumerate().find(|(_, source)| source.len() != expected);
+    let (position, found) = other.map_or((0, expected), |(position, source)| (position, source.len()));
+    Error::SourceLength { position, expected, found }
 }
 
 /// How the coefficients of up to four outputs are arranged.
