@@ -3,3 +3,7 @@
 
 #[doc(inline)]
 pub use hedgerow_codec as codec;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -98,19 +98,15 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
         self.check_outputs(outputs)?;
         // Bytes that another source has reached are added to; the first to reach a byte overwrites it, so nobody zeroes.
         let old = self.touched.clamp(offset, end) - offset;
-        let (seen, fresh) = piece.split_at(old);
+        let fresh = piece.len() - old;
         let kernel = self.plan.kernel();
         for (group, rows) in self.plan.column(source).zip(outputs.chunks_mut(4)) {
-            let (mut add, mut set): ([&mut [u8]; 4], [&mut [u8]; 4]) = Default::default();
-            for ((add, set), row) in add.iter_mut().zip(&mut set).zip(rows) {
-                (*add, *set) = row[offset..end].split_at_mut(old);
-            }
             let one = || core::iter::once(group);
-            if !seen.is_empty() {
-                Job::whole(&[seen], &mut add[..group.rows], |job| kernel.add(one(), job))?;
+            if old > 0 {
+                Job::window((0, offset, old), &[piece], rows, |job| kernel.add(one(), job))?;
             }
-            if !fresh.is_empty() {
-                Job::whole(&[fresh], &mut set[..group.rows], |job| {
+            if fresh > 0 {
+                Job::window((old, offset + old, fresh), &[piece], rows, |job| {
                     kernel.write(one(), job, Destination::ReadSoon);
                 })?;
             }

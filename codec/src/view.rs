@@ -88,16 +88,9 @@ impl<'a> View<'a> {
         let mut start = 0_usize;
         while start < len {
             let end = len.min(start.saturating_add(slice));
-            for (g, group) in self.groups().enumerate() {
-                let rows = &mut parity[4 * g..4 * g + group.rows];
-                let mut parts: [&mut [u8]; 4] = Default::default();
-                for (part, row) in parts.iter_mut().zip(rows) {
-                    *part = &mut row[start..end];
-                }
-                Job::range(start, data, &mut parts[..group.rows], |job| {
-                    self.kernel.write(core::iter::once(group), job, Destination::ReadSoon);
-                })?;
-            }
+            Job::window((start, start, end - start), data, parity, |job| {
+                self.kernel.write(self.groups(), job, Destination::ReadSoon);
+            })?;
             finished(start..end, data, parity);
             start = end;
         }
@@ -135,12 +128,9 @@ impl<'a> View<'a> {
                         *coefficient = self.at(4 * g + i, usize::from(j));
                     }
                 }
-                let mut parts: [&mut [B]; 4] = Default::default();
-                for (part, row) in parts.iter_mut().zip(&mut parity[4 * g..4 * g + count]) {
-                    *part = &mut row[start..end];
-                }
                 let group = core::iter::once(Group::plain(count, &stream[..n * count]));
-                Job::range(start, &present[..n], &mut parts[..count], |job| {
+                let rows = &mut parity[4 * g..4 * g + count];
+                Job::window((start, start, end - start), &present[..n], rows, |job| {
                     self.kernel.write(group, job, to);
                 })?;
             }

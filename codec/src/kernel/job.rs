@@ -71,10 +71,27 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
         work: impl FnOnce(&mut Self),
     ) -> Result<(), Error> {
         let len = outputs.first().map_or(0, |output| output.len());
-        let Some(end) = at.checked_add(len) else { return Err(Error::Range { start: at, len }) };
         for (position, output) in outputs.iter().enumerate() {
             if output.len() != len {
                 return Err(Error::OutputLength { position, expected: len, found: output.len() });
+            }
+        }
+        Self::window((at, 0, len), sources, outputs, work)
+    }
+
+    /// Runs `work` on `len` bytes from `at` on in the sources and from `start` on in the outputs.
+    #[inline(always)]
+    pub(crate) fn window(
+        (at, start, len): (usize, usize, usize),
+        sources: &'j [&'j [u8]],
+        outputs: &'j mut [&'d mut [B]],
+        work: impl FnOnce(&mut Self),
+    ) -> Result<(), Error> {
+        let Some(end) = at.checked_add(len) else { return Err(Error::Range { start: at, len }) };
+        let Some(output_end) = start.checked_add(len) else { return Err(Error::Range { start, len }) };
+        for (position, output) in outputs.iter().enumerate() {
+            if output.len() < output_end {
+                return Err(Error::OutputLength { position, expected: output_end, found: output.len() });
             }
         }
         for (position, source) in sources.iter().enumerate() {
@@ -82,7 +99,7 @@ impl<'j, 'd, B: OutputByte> Job<'j, 'd, B> {
                 return Err(Error::SourceLength { position, expected: end, found: source.len() });
             }
         }
-        work(&mut Self { sources, outputs, at, len, start: 0 });
+        work(&mut Self { sources, outputs, at, len, start });
         Ok(())
     }
 
