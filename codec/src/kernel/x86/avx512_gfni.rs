@@ -119,3 +119,6 @@ entries!(
     Avx512, "avx512f,avx512bw,avx512vl,gfni";
     plain: [1: 8 2, 2: 4 2, 3: 4 2, 4: 4 2], dyadic: [2: 4 2, 3: 2 1, 4: 2 1], six3: 2
 );
+
+#[cfg(test)]
+kernel_tests!("avx512-gfni");
