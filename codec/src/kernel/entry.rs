@@ -74,7 +74,7 @@ macro_rules! entries {
             // SAFETY: the token proves the instruction set.
             unsafe {
                 match (group.form, group.rows) {
-                    $((Form::Plain, $fm) if job.sources().len() == $fk && to == Destination::ReadSoon => {
+                    $((Form::Plain, $fm) if job.sources().len() == $fk && group.stream.len() >= $fk * $fm && to == Destination::ReadSoon => {
                         fixed::<$fk, $fm, $fu, $fv>(&Part::new(job, row, group));
                     })*
                     $((Form::Plain, $m) => {

@@ -6,6 +6,9 @@
 
 #[macro_use]
 mod entry;
+#[cfg(test)]
+#[macro_use]
+mod testing;
 #[cfg(all(target_arch = "aarch64", target_endian = "little", target_feature = "neon"))]
 mod arm;
 mod job;

@@ -79,3 +79,6 @@ impl Lanes for Scalar {
 }
 
 entries!(Scalar; fixed: [], plain: [1: 1 1, 2: 1 1, 3: 1 1, 4: 1 1], dyadic: [2: 1 1, 3: 1 1, 4: 1 1], six3: 1);
+
+#[cfg(test)]
+kernel_tests!("scalar");

@@ -102,3 +102,6 @@ entries!(
     Neon, "neon";
     fixed: [], plain: [1: 4 2, 2: 4 1, 3: 4 1, 4: 2 1], dyadic: [2: 4 1, 3: 2 1, 4: 2 1], six3: 1
 );
+
+#[cfg(test)]
+kernel_tests!("neon");

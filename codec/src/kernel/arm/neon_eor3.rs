@@ -122,3 +122,6 @@ entries!(
     NeonEor3, "neon,sha3";
     fixed: [], plain: [1: 4 2, 2: 4 1, 3: 3 1, 4: 2 1], dyadic: [2: 3 1, 3: 2 1, 4: 2 1], six3: 1
 );
+
+#[cfg(test)]
+kernel_tests!("neon-eor3");

@@ -150,3 +150,6 @@ entries!(
     Avx2, "avx2";
     fixed: [], plain: [1: 4 2, 2: 2 1, 3: 2 1, 4: 2 1], dyadic: [2: 2 1, 3: 1 1, 4: 1 1], six3: 1
 );
+
+#[cfg(test)]
+kernel_tests!("avx2");

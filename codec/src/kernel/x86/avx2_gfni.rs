@@ -107,3 +107,6 @@ entries!(
     Avx2Gfni, "avx2,gfni";
     fixed: [6 1: 4 1, 3 1: 4 1, 10 1: 4 1, 12 1: 4 1, 3 2: 2 1], plain: [1: 4 2, 2: 4 1, 3: 2 1, 4: 2 1], dyadic: [2: 2 1, 3: 2 1, 4: 2 1], six3: 1
 );
+
+#[cfg(test)]
+kernel_tests!("avx2-gfni");

@@ -119,3 +119,6 @@ entries!(
     Avx512, "avx512f,avx512bw,avx512vl,gfni";
     fixed: [6 1: 4 1, 3 1: 4 1, 10 1: 4 1, 12 1: 4 1, 3 2: 4 1, 6 2: 2 1], plain: [1: 8 2, 2: 4 2, 3: 4 2, 4: 4 2], dyadic: [2: 4 2, 3: 2 1, 4: 2 1], six3: 2
 );
+
+#[cfg(test)]
+kernel_tests!("avx512-gfni");

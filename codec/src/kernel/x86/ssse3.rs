@@ -139,3 +139,6 @@ entries!(
     Ssse3, "ssse3";
     fixed: [], plain: [1: 4 2, 2: 2 1, 3: 2 1, 4: 1 1], dyadic: [2: 2 1, 3: 1 1, 4: 1 1], six3: 1
 );
+
+#[cfg(test)]
+kernel_tests!("ssse3");
