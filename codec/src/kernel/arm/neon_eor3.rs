@@ -120,7 +120,7 @@ impl Lanes for NeonEor3 {
 
 entries!(
     NeonEor3, "neon,sha3";
-    fixed: [], plain: [1: 4 2, 2: 4 1, 3: 3 1, 4: 2 1], dyadic: [2: 3 1, 3: 2 1, 4: 2 1], six3: 1
+    fixed: [3 1: 8 2, 3 2: 2 1, 6 1: 6 2, 6 2: 2 1, 10 1: 4 1], plain: [1: 6 2, 2: 4 1, 3: 3 1, 4: 2 1], dyadic: [2: 3 1, 3: 2 1, 4: 2 1], six3: 1
 );
 
 #[cfg(test)]
