@@ -12,6 +12,7 @@ macro_rules! entries {
         /// # Safety
         /// The CPU has the instruction set; with ADD the outputs have been written before.
         $(#[target_feature(enable = $features)])?
+        #[inline(never)]
         unsafe fn plain<const M: usize, const U: usize, const V: usize, const ADD: bool>(part: &Part<'_, M>) {
             // SAFETY: by this function's contract.
             unsafe { part.plain::<$lanes, U, V, ADD>() }
@@ -20,6 +21,7 @@ macro_rules! entries {
         /// # Safety
         /// The CPU has the instruction set.
         $(#[target_feature(enable = $features)])?
+        #[inline(never)]
         unsafe fn dyadic<const M: usize, const U: usize, const V: usize>(part: &Part<'_, M>) {
             // SAFETY: by this function's contract.
             unsafe { part.dyadic::<$lanes, U, V>() }
@@ -28,6 +30,7 @@ macro_rules! entries {
         /// # Safety
         /// The CPU has the instruction set.
         $(#[target_feature(enable = $features)])?
+        #[inline(never)]
         unsafe fn six3(part: &Part<'_, 3>) {
             // SAFETY: by this function's contract.
             unsafe { part.six3::<$lanes, $su>() }
@@ -36,6 +39,7 @@ macro_rules! entries {
         /// # Safety
         /// The CPU has the instruction set.
         $(#[target_feature(enable = $features)])?
+        #[inline(never)]
         #[allow(dead_code, reason = "not every instruction set has the registers")]
         unsafe fn fixed<const K: usize, const M: usize, const U: usize, const V: usize>(part: &Part<'_, M>) {
             // SAFETY: by this function's contract.
@@ -47,7 +51,7 @@ macro_rules! entries {
         /// # Safety
         /// The CPU has the instruction set; the part streams.
         $(#[target_feature(enable = $features)])?
-        #[cold]
+        #[inline(never)]
         unsafe fn stream_plain<const M: usize>(part: &mut Part<'_, M>) {
             // SAFETY: by this function's contract.
             unsafe { part.stream_plain::<$lanes>() }
@@ -56,7 +60,7 @@ macro_rules! entries {
         /// # Safety
         /// The CPU has the instruction set; the part streams.
         $(#[target_feature(enable = $features)])?
-        #[cold]
+        #[inline(never)]
         unsafe fn stream_dyadic<const M: usize>(part: &mut Part<'_, M>) {
             // SAFETY: by this function's contract.
             unsafe { part.stream_dyadic::<$lanes>() }
