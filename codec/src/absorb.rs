@@ -1,9 +1,9 @@
 //! Rebuilding while the sources still arrive, each as a stream of its own.
 
-use crate::kernel::Job;
+use crate::kernel::Outputs;
 use crate::plan::RebuildPlan;
 use crate::storage::{Inline, PlanStorage};
-use crate::{Destination, Error};
+use crate::{Error, OutputByte};
 
 /// How far each source has come. Pieces of one source come in order; between sources any order will do.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ impl<A: AsRef<[usize]> + AsMut<[usize]>> Positions<A> {
 /// A rebuild that takes source bytes as they arrive and keeps none of them: each piece is multiplied into the outputs at once.
 ///
 /// The outputs are lent for each call and must be the same memory with the same contents each time; what they hold at first
-/// does not matter. `A` holds one position for each source: `[usize; N]`, or any memory.
+/// does not matter. [`Absorber::into_outputs`] takes them once, and uninitialised. `A` holds one position for each source: `[usize; N]`, or any memory.
 ///
 /// A plan whose sources are all known to be zero has nothing to absorb: [`Absorber::write_zeros`] makes its outputs final.
 ///
@@ -94,25 +94,21 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
         piece: &[u8],
         outputs: &mut [&mut [u8]],
     ) -> Result<(), Error> {
-        let end = self.positions.end(source, offset, piece.len())?;
         self.check_outputs(outputs)?;
-        // Bytes that another source has reached are added to; the first to reach a byte overwrites it, so nobody zeroes.
-        let old = self.touched.clamp(offset, end) - offset;
-        let fresh = piece.len() - old;
-        let kernel = self.plan.kernel();
-        for (group, rows) in self.plan.column(source).zip(outputs.chunks_mut(4)) {
-            let one = || core::iter::once(group);
-            if old > 0 {
-                Job::window((0, offset, old), &[piece], rows, |job| kernel.add(one(), job))?;
-            }
-            if fresh > 0 {
-                Job::window((old, offset + old, fresh), &[piece], rows, |job| {
-                    kernel.write(one(), job, Destination::ReadSoon);
-                })?;
-            }
-        }
+        self.absorb_into(source, offset, piece, &mut Outputs::touched_before(outputs, self.touched))
+    }
+
+    fn absorb_into<B: OutputByte>(
+        &mut self,
+        source: usize,
+        offset: usize,
+        piece: &[u8],
+        outputs: &mut Outputs<'_, '_, B>,
+    ) -> Result<(), Error> {
+        let end = self.positions.end(source, offset, piece.len())?;
+        outputs.absorb(self.plan.kernel(), self.plan.column(source), piece, offset)?;
         self.positions.advance(source, end);
-        self.touched = self.touched.max(end);
+        self.touched = outputs.touched();
         Ok(())
     }
 
@@ -122,12 +118,32 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> Absorber<S, A> {
     /// [`Error::SourceCount`] for a plan with sources, [`Error::OutputCount`], [`Error::OutputLength`]. Nothing has changed then.
     pub fn write_zeros(&mut self, outputs: &mut [&mut [u8]]) -> Result<(), Error> {
         self.check_outputs(outputs)?;
-        self.plan.run(&[], outputs)?;
-        self.touched = self.positions.len;
+        self.plan.check_counts(0, outputs.len())?;
+        let mut outputs = Outputs::touched_before(outputs, self.touched);
+        outputs.write_zeros()?;
+        self.touched = outputs.touched();
         Ok(())
     }
 
-    fn check_outputs(&self, outputs: &[&mut [u8]]) -> Result<(), Error> {
+    /// The same rebuild, from its beginning, into outputs that are lent once and may be uninitialised memory.
+    ///
+    /// # Errors
+    /// [`Error::OutputCount`], [`Error::OutputLength`].
+    pub fn into_outputs<'o, 'b, B: OutputByte>(
+        mut self,
+        outputs: &'o mut [&'b mut [B]],
+    ) -> Result<AbsorberInto<'o, 'b, S, A, B>, Error> {
+        self.check_outputs(outputs)?;
+        self.restart();
+        let mut outputs = Outputs::untouched(outputs);
+        if self.positions.sources == 0 {
+            outputs.write_zeros()?;
+            self.touched = outputs.touched();
+        }
+        Ok(AbsorberInto { absorber: self, outputs })
+    }
+
+    fn check_outputs<B>(&self, outputs: &[&mut [B]]) -> Result<(), Error> {
         self.plan.check_counts(self.positions.sources, outputs.len())?;
         let expected = self.positions.len;
         match outputs.iter().position(|output| output.len() != expected) {
@@ -174,6 +190,60 @@ impl<S: PlanStorage, A: AsRef<[usize]> + AsMut<[usize]>> core::fmt::Debug for Ab
             .field("len", &self.positions.len)
             .field("ready", &self.ready())
             .finish_non_exhaustive()
+    }
+}
+
+/// An [`Absorber`] that has its outputs: nobody zeroes them before, and final bytes are read through it.
+pub struct AbsorberInto<'o, 'b, S, A, B> {
+    absorber: Absorber<S, A>,
+    outputs: Outputs<'o, 'b, B>,
+}
+
+impl<S, A, B> AbsorberInto<'_, '_, S, A, B>
+where
+    S: PlanStorage,
+    A: AsRef<[usize]> + AsMut<[usize]>,
+    B: OutputByte,
+{
+    /// Takes the next bytes of one source: see [`Absorber::absorb`].
+    ///
+    /// # Errors
+    /// [`Error::CellIndex`], [`Error::Gap`], [`Error::Overlap`], [`Error::PastEnd`]. Nothing has changed then.
+    pub fn absorb(&mut self, source: usize, offset: usize, piece: &[u8]) -> Result<(), Error> {
+        self.absorber.absorb_into(source, offset, piece, &mut self.outputs)
+    }
+
+    /// The leading bytes of one output, by its position in [`RebuildPlan::lost`], that are final; all of it when
+    /// [`AbsorberInto::is_done`]. `None` for a position that is no output.
+    #[must_use]
+    pub fn ready(&self, lost: usize) -> Option<&[u8]> {
+        self.outputs.written(lost)?.get(..self.absorber.ready())
+    }
+
+    /// Whether every byte of every output is final.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.absorber.is_done()
+    }
+
+    /// Where the next piece of a source must start; `None` for a position that is no source.
+    #[must_use]
+    pub fn expected(&self, source: usize) -> Option<usize> {
+        self.absorber.expected(source)
+    }
+}
+
+impl<S, A, B> core::fmt::Debug for AbsorberInto<'_, '_, S, A, B>
+where
+    S: PlanStorage,
+    A: AsRef<[usize]> + AsMut<[usize]>,
+    B: OutputByte,
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AbsorberInto")
+            .field("absorber", &self.absorber)
+            .field("outputs", &self.outputs.cells().len())
+            .finish()
     }
 }
 

@@ -42,7 +42,7 @@ mod plan;
 mod storage;
 mod view;
 
-pub use absorb::{Absorber, Frontier};
+pub use absorb::{Absorber, AbsorberInto, Frontier};
 pub use cells::{CellIter, CellSet};
 pub use code::{Code, ReedSolomon};
 pub use error::Error;

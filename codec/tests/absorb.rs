@@ -3,6 +3,8 @@
 
 mod stripe;
 
+use core::mem::MaybeUninit;
+
 use hedgerow_codec::{
     Absorber, CellSet, Code, Error, Frontier, Inline, Kernel, Matrix, RebuildPlan, plan_bytes,
 };
@@ -99,6 +101,65 @@ fn sources_one_after_the_other_give_what_whole_cells_give() {
             assert_eq!(made, rebuild.truth);
         }
     }
+}
+
+#[test]
+fn uninitialised_outputs_are_filled_as_initialised_ones_are() {
+    let mut random = Random::new(8);
+    for kernel in kernels() {
+        for (k, m) in [(1, 1), (3, 2), (6, 3), (5, 7)] {
+            let code = code(kernel, k, m, Matrix::Cauchy);
+            let (len, lost) = (1 + random.below(700), 1 + random.below(m));
+            let rebuild = rebuild(&code, lost, len, &mut random);
+            let mut outputs: Vec<Box<[MaybeUninit<u8>]>> =
+                (0..lost).map(|_| Box::new_uninit_slice(len)).collect();
+            let mut lent: Vec<&mut [MaybeUninit<u8>]> =
+                outputs.iter_mut().map(|output| &mut output[..]).collect();
+            let mut absorber = absorber(&rebuild.plan, len).into_outputs(&mut lent).unwrap();
+            let mut at = vec![0; rebuild.sources.len()];
+            while !absorber.is_done() {
+                let source = random.below(at.len());
+                let start = at[source];
+                assert_eq!(absorber.expected(source), Some(start));
+                let end = len.min(start + random.below(1 + len / 2));
+                absorber.absorb(source, start, &rebuild.sources[source][start..end]).unwrap();
+                at[source] = end;
+                let refused = absorber.absorb(source, end + 1, &[1]);
+                assert_eq!(refused, Err(Error::Gap { source, expected: end, found: end + 1 }));
+                let ready = at.iter().copied().min().unwrap();
+                for (lost, truth) in rebuild.truth.iter().enumerate() {
+                    assert_eq!(absorber.ready(lost), Some(&truth[..ready]));
+                }
+            }
+            assert_eq!(absorber.ready(lost), None);
+        }
+    }
+}
+
+#[test]
+fn outputs_that_do_not_fit_are_not_taken() {
+    let code = code(Kernel::detect(), 3, 2, Matrix::Cauchy);
+    let plan = code.plan_in([0, 4], [1, 2, 3], CellSet::EMPTY, Inline::<3, 2>::default()).unwrap();
+    let mut cells = [vec![7; 9], vec![7; 9], vec![7; 8]];
+    let [right, other, short] = &mut cells[..] else { unreachable!() };
+    let found = plan.absorber(9).into_outputs(&mut [&mut right[..]]).map(|_| ());
+    assert_eq!(found, Err(Error::OutputCount { expected: 2, found: 1 }));
+    let found = plan.absorber(9).into_outputs(&mut [&mut right[..], &mut short[..]]).map(|_| ());
+    assert_eq!(found, Err(Error::OutputLength { position: 1, expected: 9, found: 8 }));
+    assert!(plan.absorber(9).into_outputs(&mut [&mut right[..], &mut other[..]]).is_ok());
+    assert_eq!(cells, [vec![7; 9], vec![7; 9], vec![7; 8]]);
+}
+
+#[test]
+fn outputs_of_a_plan_that_reads_nothing_are_zero_at_once() {
+    let code = code(Kernel::detect(), 2, 6, Matrix::Cauchy);
+    let lost = [2, 3, 4, 5, 6];
+    let plan = code.plan_in(lost, [0, 1], CellSet::first(2), Inline::<2, 6>::default()).unwrap();
+    let mut outputs = patterned(5, 77);
+    let mut lent = slices_mut(&mut outputs);
+    let absorber = plan.absorber(77).into_outputs(&mut lent).unwrap();
+    assert!(absorber.is_done());
+    assert!((0..5).all(|lost| absorber.ready(lost) == Some(&[0; 77][..])));
 }
 
 #[test]

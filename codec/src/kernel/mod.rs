@@ -14,6 +14,7 @@ mod arm;
 mod job;
 mod lanes;
 mod loops;
+mod outputs;
 mod scalar;
 mod sums;
 mod tables;
@@ -26,6 +27,7 @@ use core::fmt;
 
 pub use job::{Destination, OutputByte};
 pub(crate) use job::{Form, Group, Job};
+pub(crate) use outputs::Outputs;
 
 /// Bytes of each cell that are computed at a time where there are more outputs than one pass makes.
 const STEP: usize = 16 * 1024;

@@ -354,7 +354,7 @@ pub(in crate::kernel) fn groups_without_outputs_write_nothing(kernel: Kernel) {
 fn all_loops(kernel: Kernel) -> usize {
     let (vector, vectors) = match kernel.name() {
         "scalar" => (8, 3),
-        "neon" | "neon-eor3" => (16, 7),
+        "neon" | "neon-eor3" => (16, 11),
         "ssse3" => (16, 11),
         "avx2" | "avx2-gfni" => (32, 11),
         _ => (64, 11),
