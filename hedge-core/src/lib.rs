@@ -8,6 +8,7 @@ extern crate std;
 mod cells;
 mod config;
 mod plan;
+mod read;
 mod time;
 mod words;
 
@@ -16,6 +17,9 @@ pub use config::{
     Adaptive, Breaking, Budget, Config, Factor, Health, Impaired, Probes, Record, Threshold, Useful,
 };
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
+#[cfg(feature = "testing")]
+pub use read::Fault;
+pub use read::{Abandoned, Due, Slot, StripeRead, StripeReadInner, StripeReadView, Tally};
 pub use time::{Instant, Span};
 pub use words::{
     Cause, Evidence, HedgeResult, Input, LegEnd, LegId, NodeId, Outcome, Output, Permit, Petition, Reason,

@@ -1,0 +1,129 @@
+//! For the exhaustive tests: faults to seed, and the part of the state that the future depends on.
+
+use super::StripeReadView;
+#[cfg(feature = "testing")]
+use super::{NOT_CONNECTED, Slot, StripeRead};
+#[cfg(feature = "testing")]
+use crate::{CellSet, HedgeResult, Instant, LegEnd, NodeId, Outcome, RequestId, Span, Why};
+
+/// Wrong readings of the rules. Each has been somebody's honest first idea; the tests seed them one by one and
+/// must catch each.
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub))]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Fault {
+    /// A read that decodes ignores an original that comes meanwhile.
+    DeafWhileDecoding,
+    /// A hedge leg that failed softly erases its cell.
+    HedgeFailureSpendsTheCell,
+    /// At the finish, what a running decode reads is released, too.
+    ReleaseIgnoresTheDecode,
+    /// A refused leg may ask again at once.
+    NoRetryFloor,
+    /// A leg's clock starts anew when a sibling is delivered.
+    SiblingsRearmTheClock,
+}
+
+impl StripeReadView {
+    /// Whether this fault is seeded; never outside the tests.
+    #[cfg_attr(not(feature = "testing"), expect(clippy::unused_self))]
+    pub(super) fn seeded(&self, fault: Fault) -> bool {
+        #[cfg(feature = "testing")]
+        return self.state.fault == Some(fault);
+        #[cfg(not(feature = "testing"))]
+        {
+            let _ = fault;
+            false
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl<const N: usize> StripeRead<N> {
+    /// The same read with a fault in it.
+    #[must_use]
+    pub fn with_fault(mut self, fault: Fault) -> Self {
+        self.state.fault = Some(fault);
+        self
+    }
+
+    /// The part of the state that the future depends on: times relative to now, no counters, no identities,
+    /// nothing about legs that have ended. What only evidence depends on is left out, too.
+    #[must_use]
+    pub fn canonical(&self) -> Self {
+        let mut read = self.clone();
+        let (now, state) = (read.state.now, &mut read.state);
+        let relative = |at: Instant| Instant::from_nanos((at - now).as_nanos());
+        let age = |at: Instant| Instant::from_nanos((now - at).as_nanos());
+        state.petition_id = 0;
+        state.refund = 0;
+        state.wasted = 0;
+        state.tally = super::Tally::default();
+        state.finished_at = Instant::ZERO;
+        state.charged = CellSet::EMPTY;
+        state.extra = CellSet::EMPTY;
+        state.started &= state.flying;
+        state.late_legs &= state.flying;
+        state.refused &= state.flying;
+        state.no_cells &= state.refused;
+        state.hedged &= state.flying | state.soft;
+        for (cell, slot) in (0..).zip(&mut read.slots) {
+            let state = &read.state;
+            let (flying, late) = (state.flying.contains(cell), state.late_legs.contains(cell));
+            let runs = state.started.contains(cell) && !late;
+            let waits = late && !(state.hedged | state.refused).contains(cell);
+            let undecided = !(state.held | state.erased).contains(cell);
+            *slot = Slot {
+                start: if runs { age(slot.start) } else { Instant::ZERO },
+                mark: if waits {
+                    relative(slot.mark)
+                } else if runs && state.stall != Span::MAX {
+                    age(slot.mark)
+                } else {
+                    Instant::ZERO
+                },
+                connect_micros: if runs && !state.connect_counts {
+                    slot.connect_micros
+                } else {
+                    NOT_CONNECTED
+                },
+                request: RequestId::NONE,
+                epoch: 0,
+                probe: None,
+                result: HedgeResult::Unused,
+                cells: 0,
+                spares: if state.hedged.contains(cell) { slot.spares } else { 0 },
+                why: if flying { slot.why } else { Why::Original },
+                grant: if flying && slot.why == Why::Hedge { slot.grant } else { 0 },
+                attempt: 0,
+                tries: if undecided { slot.tries.min(state.max_tries) } else { 0 },
+                ended_why: Why::Original,
+                end: LegEnd::Cut,
+                asked: false,
+                ..*slot
+            };
+        }
+        let kept = read.kept();
+        let state = &mut read.state;
+        if state.deadline != Instant::MAX {
+            state.deadline = relative(state.deadline);
+        }
+        state.now = Instant::ZERO;
+        if state.outcome.is_some() {
+            if let Some(decode) = &mut state.decode {
+                decode.sources -= kept | state.zero;
+                decode.wanted = CellSet::EMPTY;
+            }
+            state.deadline = Instant::MAX;
+            if !state.to_finish {
+                state.outcome = Some(Outcome::Aborted);
+            }
+            for set in [&mut state.held, &mut state.erased, &mut state.soft, &mut state.hedged] {
+                *set = CellSet::EMPTY;
+            }
+            state.no_decode = false;
+            state.hint = (CellSet::EMPTY, CellSet::EMPTY);
+            read.slots.fill(Slot::new(NodeId::UNKNOWN, 0));
+        }
+        read
+    }
+}
