@@ -13,8 +13,8 @@ mod words;
 
 pub use cells::{CellSet, Cells};
 pub use config::{
-    Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Probes, Record,
-    Threshold, Useful, Value,
+    Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Pairs, Probes,
+    Record, Threshold, Useful, Value,
 };
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
