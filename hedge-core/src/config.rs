@@ -1,11 +1,25 @@
 //! What an operator decides: the governor's limits, and the profiles.
 
+mod error;
+mod keys;
+mod names;
+mod value;
+
+pub use error::ConfigError;
+pub use names::Pairs;
+pub use value::{Excerpt, Value};
+
 use crate::Span;
 
 /// The governor's configuration: plain data with public fields.
 ///
 /// Start from a profile ([`Config::default`], [`Config::hubspot`], [`Config::replicated`]) and change what
-/// should differ.
+/// should differ, field by field or by [names and values](Config::set). [`Config::check`] tells whether the
+/// whole makes sense; a governor takes no other.
+///
+/// # Names
+///
+#[doc = include_str!("config/names.md")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -184,4 +198,226 @@ pub struct Health {
     pub hold: Span,
     /// ... up to this.
     pub hold_max: Span,
+}
+
+impl Config {
+    const DEFAULT: Self = Self {
+        enabled: true,
+        dry_run: false,
+        threshold: Threshold::Adaptive(Adaptive::DEFAULT),
+        stall: None,
+        connect_counts: true,
+        spare: 1,
+        retry_floor: Span::from_millis(5),
+        impaired: Impaired {
+            window: Span::from_secs(60),
+            legs: 3,
+            share_percent: 20,
+            record: Record::Always,
+        },
+        breaker: Breaking {
+            max_impaired_nodes: 2,
+            max_impaired_percent: 20,
+            cooldown: Span::from_secs(10),
+            probes: Some(Probes::DEFAULT),
+            useful: Some(Useful::DEFAULT),
+        },
+        max_per_second: 200,
+        budget: Some(Budget::DEFAULT),
+        health: Health::DEFAULT,
+    };
+
+    /// The rules of HubSpot's hedged striped reads for HDFS, as its client's source has them.
+    ///
+    /// More than 2 nodes late within 60 s stop hedging for 30 s, at most 200 hedges a second are granted, and
+    /// legs are late after the given threshold; zero: never, which is also that client's own default. One late
+    /// leg makes an impaired node. After the cooldown hedging is simply on again, and what was seen before
+    /// still counts. There is no budget, no test of usefulness, no spare, no count of slow legs, no demotion.
+    ///
+    /// That client starts a leg's clock after its connection is open, so `connect_counts` is false; and it asks
+    /// again for a refused leg each time its threshold has passed once more, so that is the retry floor. It
+    /// records a straggler only when its hedge is granted ([`Record::WhenGranted`]); the article about it reads
+    /// as if every straggler were recorded, and whoever wants that sets `impaired.record = Record::Always`.
+    ///
+    /// ```
+    /// use hedge_core::{Config, Span};
+    ///
+    /// let config = Config::hubspot(Span::from_millis(250));
+    /// assert_eq!(config.breaker.max_impaired_nodes, 2);
+    /// ```
+    #[must_use]
+    pub const fn hubspot(threshold: Span) -> Self {
+        let again = if threshold.as_nanos() == 0 { Span::from_millis(1) } else { threshold };
+        Self {
+            threshold: Threshold::Fixed(threshold),
+            connect_counts: false,
+            spare: 0,
+            retry_floor: again,
+            impaired: Impaired {
+                window: Span::from_secs(60),
+                legs: 1,
+                share_percent: 0,
+                record: Record::WhenGranted,
+            },
+            breaker: Breaking {
+                max_impaired_nodes: 2,
+                max_impaired_percent: 0,
+                cooldown: Span::from_secs(30),
+                probes: None,
+                useful: None,
+            },
+            max_per_second: 200,
+            budget: None,
+            health: Health::OFF,
+            ..Self::DEFAULT
+        }
+    }
+
+    /// HDFS's own hedged reads of replicated blocks
+    /// ([HDFS-5776](https://issues.apache.org/jira/browse/HDFS-5776)), for reads with k = 1: whatever is late
+    /// may be hedged, and nothing judges nodes.
+    ///
+    /// | there | here |
+    /// |---|---|
+    /// | `dfs.client.hedged.read.threshold.millis`, 500 if not set | `threshold`; zero is off here, there it hedges at once |
+    /// | `dfs.client.hedged.read.threadpool.size`, 0 (off) if not set | the executor's: how many legs it runs at one time. Here hedging is on |
+    /// | the clock of a read includes opening its connection | `connect_counts` |
+    /// | one hedge a read; a further replica only after a failure | a hedge leg that is late may be hedged, too, up to n - 1 of them. For one only, give the read's plan two cells |
+    /// | losers run to their end, their results dropped | the executor's answer to [`Output::Cancel`](crate::Output::Cancel) |
+    /// | no rate, no budget, no breaker | limits out of reach: any rate, no budget, no node impaired or slow |
+    #[must_use]
+    pub const fn replicated(threshold: Span) -> Self {
+        let hubspot = Self::hubspot(threshold);
+        Self {
+            connect_counts: true,
+            impaired: Impaired { legs: u16::MAX, share_percent: 99, ..hubspot.impaired },
+            breaker: Breaking { max_impaired_nodes: u16::MAX, max_impaired_percent: 100, ..hubspot.breaker },
+            max_per_second: u32::MAX,
+            ..hubspot
+        }
+    }
+}
+
+impl Default for Config {
+    /// The best we know, for erasure-coded data in one data centre.
+    ///
+    /// The threshold is p99 times what makes hedges of 7 cells (k + 1 of RS-6-3) spend 0.1 % of the cells
+    /// read, between 5 ms and 2 s, and 250 ms until it is known; hedge legs and legs to suspects are late at
+    /// p99. One spare. A loss budget of 0.5 %, with a burst of one hedge or of 100 ms of the client's own reads;
+    /// 200 hedges a second as a fuse. A node is impaired after 3 late legs that are more than 20 % of its legs
+    /// within 60 s; more than 2 impaired nodes that are more than 20 % of those seen stop hedging for 10 s, as
+    /// do fewer than 8 hedges won of the last 32 while they spend more than 1 %; then 4 probes try it out.
+    /// What is refused asks again after 5 ms at the earliest: sooner than that nothing is late.
+    ///
+    /// Node health: a leg is slow beyond 250 ms, 25 times a common p99 of 10 ms, so that no healthy tail
+    /// gets there; a connection is slow beyond 100 ms, many times a round trip within a data centre, yet
+    /// well below the second after which a lost SYN is sent again. A node is slow with its sixth such leg within
+    /// 60 s: a client that froze for a moment sees one or two slow legs of each node, and must not accuse them
+    /// all. At most 20 % of the nodes are demoted, so that enough cells remain to read from. Of the reads that
+    /// would wait for a demoted node one in 32 does, which shows within seconds to minutes that it is well
+    /// again, and costs 3 % of such reads. A node stays demoted for 30 s, half a window, and twice as long
+    /// each time that it comes back slow, up to 15 minutes.
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Adaptive {
+    const DEFAULT: Self = Self {
+        quantile_ppm: 990_000,
+        factor: Factor::SPEND,
+        floor: Span::from_millis(5),
+        ceiling: Span::from_secs(2),
+        until_known: Span::from_millis(250),
+        hedge_legs_at_quantile: true,
+        suspects_at_quantile: true,
+    };
+}
+
+impl Factor {
+    const SPEND: Self = Self::Spend {
+        target_ppm: 1_000,
+        cells: 7,
+        least_milli: 1_500,
+        most_milli: 6_000,
+        until_known_milli: 3_000,
+    };
+}
+
+impl Probes {
+    const DEFAULT: Self = Self { count: 4, lease: Span::from_secs(10) };
+}
+
+impl Useful {
+    const DEFAULT: Self = Self { outcomes: 32, least_won: 8, spend_ppm: 10_000 };
+}
+
+impl Budget {
+    const DEFAULT: Self =
+        Self { share_ppm: 5_000, burst_cells: 7, burst_span: Span::from_millis(100), gross_percent: 100 };
+}
+
+impl Health {
+    const DEFAULT: Self = Self {
+        window: Span::from_secs(60),
+        limit: 5,
+        slow_leg: Span::from_millis(250),
+        slow_connect: Span::from_millis(100),
+        demote: true,
+        max_demoted_percent: 20,
+        probe_every: 32,
+        hold: Span::from_secs(30),
+        hold_max: Span::from_secs(15 * 60),
+    };
+
+    /// No node is ever slow, none demoted.
+    const OFF: Self = Self { limit: u16::MAX, demote: false, ..Self::DEFAULT };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_valid() {
+        Config::default().check().unwrap();
+        for threshold in [Span::ZERO, Span::from_nanos(1), Span::from_millis(250), Span::MAX] {
+            Config::hubspot(threshold).check().unwrap();
+            Config::replicated(threshold).check().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_published_limits_are_those_of_the_hubspot_profile() {
+        let config = Config::hubspot(Span::from_millis(250));
+        for (name, value) in [
+            ("threshold.millis", Value::Millis(Span::from_millis(250))),
+            ("max.impaired.nodes", Value::Number(2)),
+            ("max.impaired.percent", Value::Number(0)),
+            ("impaired.window.millis", Value::Millis(Span::from_secs(60))),
+            ("impaired.legs", Value::Number(1)),
+            ("impaired.share.percent", Value::Number(0)),
+            ("impaired.record", Value::Word("when.granted")),
+            ("cooldown.millis", Value::Millis(Span::from_secs(30))),
+            ("max.per.second", Value::Number(200)),
+            ("connect.counts", Value::Flag(false)),
+            ("spare", Value::Number(0)),
+            ("budget.share.ppm", Value::Off),
+            ("probe.count", Value::Off),
+            ("useful.outcomes", Value::Off),
+            ("health.demote", Value::Flag(false)),
+        ] {
+            assert_eq!(config.get(name), Some(value), "{name}");
+        }
+        assert_eq!(Config::hubspot(Span::ZERO).threshold, Threshold::Fixed(Span::ZERO));
+    }
+
+    #[test]
+    fn nothing_but_the_threshold_limits_replicated_reads() {
+        let config = Config::replicated(Span::from_millis(500));
+        assert_eq!(config.threshold, Threshold::Fixed(Span::from_millis(500)));
+        assert_eq!((config.max_per_second, config.budget), (u32::MAX, None));
+        assert_eq!((config.breaker.max_impaired_nodes, config.breaker.useful), (u16::MAX, None));
+        assert!(config.connect_counts && !config.health.demote);
+    }
 }
