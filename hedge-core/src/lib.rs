@@ -17,7 +17,7 @@ pub use config::{
     Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Pairs, Probes,
     Record, Threshold, Useful, Value,
 };
-pub use plan::{Clocks, Mode, PlanError, ReadPlan};
+pub use plan::{CheckedPlan, Clocks, Mode, PlanError, ReadPlan};
 #[cfg(feature = "testing")]
 pub use read::Fault;
 pub use read::{Abandoned, Due, Slot, StripeRead, StripeReadInner, StripeReadView, Tally};

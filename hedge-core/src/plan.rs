@@ -131,6 +131,17 @@ impl<const N: usize> ReadPlan<N> {
         }
     }
 
+    /// This plan, checked: what [`StripeRead::begin`](crate::StripeRead::begin) takes.
+    ///
+    /// # Errors
+    ///
+    /// What [`check`](Self::check) says.
+    #[inline]
+    pub fn checked(&self) -> Result<CheckedPlan<'_, N>, PlanError> {
+        self.check()?;
+        Ok(CheckedPlan(self))
+    }
+
     /// Whether a read can be created from this plan.
     ///
     /// # Errors
@@ -148,29 +159,15 @@ impl<const N: usize> ReadPlan<N> {
             return Err(PlanError::NothingWanted);
         }
         let cells = CellSet::first_n(n);
-        for (field, set) in [
-            ("wanted", self.wanted),
-            ("zero", self.zero),
-            ("missing", self.missing),
-            ("avoid", self.avoid),
-            ("suspect", self.suspect),
-        ] {
-            if let Some(cell) = (set - cells).first() {
-                return Err(PlanError::NoSuchCell { field, cell, n });
-            }
+        if !(self.wanted | self.zero | self.missing | self.avoid | self.suspect).is_subset(cells) {
+            return Err(self.stray_cell(cells));
         }
         if let Some(cell) = (self.zero & self.missing).first() {
             return Err(PlanError::ZeroAndMissing { cell });
         }
-        let mut seen = CellSet::EMPTY;
-        for &cell in &self.order[..usize::from(n)] {
-            if cell >= n {
-                return Err(PlanError::NoSuchCell { field: "order", cell, n });
-            }
-            if seen.contains(cell) {
-                return Err(PlanError::OrderTwice { cell });
-            }
-            seen.insert(cell);
+        let order = &self.order[..usize::from(n)];
+        if order.iter().fold(CellSet::EMPTY, |seen, &cell| seen | CellSet::one(cell)) != cells {
+            return Err(Self::not_a_permutation(order));
         }
         if self.max_tries == 0 || self.max_tries > Self::MOST_TRIES {
             return Err(PlanError::Tries { max_tries: self.max_tries, most: Self::MOST_TRIES });
@@ -178,8 +175,50 @@ impl<const N: usize> ReadPlan<N> {
         Ok(())
     }
 
+    #[cold]
+    fn stray_cell(&self, cells: CellSet) -> PlanError {
+        let sets = [
+            ("wanted", self.wanted),
+            ("zero", self.zero),
+            ("missing", self.missing),
+            ("avoid", self.avoid),
+            ("suspect", self.suspect),
+        ];
+        let stray = |(field, set): (_, CellSet)| (set - cells).first().map(|cell| (field, cell));
+        let (field, cell) = sets.into_iter().find_map(stray).unwrap_or(("wanted", 0));
+        PlanError::NoSuchCell { field, cell, n: self.n }
+    }
+
+    #[cold]
+    fn not_a_permutation(order: &[u8]) -> PlanError {
+        let n = order.len() as u8;
+        let mut seen = CellSet::EMPTY;
+        for &cell in order {
+            if cell >= n {
+                return PlanError::NoSuchCell { field: "order", cell, n };
+            }
+            if seen.contains(cell) {
+                return PlanError::OrderTwice { cell };
+            }
+            seen.insert(cell);
+        }
+        PlanError::OrderTwice { cell: 0 }
+    }
+
     /// The most that [`max_tries`](Self::max_tries) may be.
     pub const MOST_TRIES: u8 = 200;
+}
+
+/// A plan from which a read can be created: made by [`ReadPlan::checked`], for any number of reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CheckedPlan<'a, const N: usize>(&'a ReadPlan<N>);
+
+impl<'a, const N: usize> CheckedPlan<'a, N> {
+    /// The plan.
+    #[must_use]
+    pub const fn get(self) -> &'a ReadPlan<N> {
+        self.0
+    }
 }
 
 /// Why no read can be created from a plan.

@@ -13,8 +13,8 @@ use core::ops::{Deref, DerefMut};
 use testing::Fault;
 
 use crate::{
-    Cause, CellSet, Evidence, HedgeResult, Input, Instant, LegEnd, LegId, Mode, NodeId, Outcome, Output,
-    Permit, PlanError, ReadPlan, Reason, RequestId, Span, Verdict, Why,
+    Cause, CellSet, CheckedPlan, Evidence, HedgeResult, Input, Instant, LegEnd, LegId, Mode, NodeId, Outcome,
+    Output, Permit, PlanError, ReadPlan, Reason, RequestId, Span, Verdict, Why,
 };
 
 pub use outputs::Due;
@@ -77,30 +77,28 @@ pub struct Slot {
 const NOT_CONNECTED: u32 = u32::MAX;
 
 impl Slot {
-    fn new(node: NodeId, order: u8) -> Self {
-        Self {
-            start: Instant::ZERO,
-            mark: Instant::ZERO,
-            connect_micros: NOT_CONNECTED,
-            node,
-            request: RequestId::NONE,
-            epoch: 0,
-            probe: None,
-            result: HedgeResult::Unused,
-            cells: 0,
-            spares: 0,
-            why: Why::Original,
-            grant: 0,
-            attempt: 0,
-            tries: 0,
-            ended_why: Why::Original,
-            end: LegEnd::Cut,
-            asked: false,
-            order,
-            avoid: false,
-            suspect: false,
-        }
-    }
+    const NEW: Self = Self {
+        start: Instant::ZERO,
+        mark: Instant::ZERO,
+        connect_micros: NOT_CONNECTED,
+        node: NodeId::UNKNOWN,
+        request: RequestId::NONE,
+        epoch: 0,
+        probe: None,
+        result: HedgeResult::Unused,
+        cells: 0,
+        spares: 0,
+        why: Why::Original,
+        grant: 0,
+        attempt: 0,
+        tries: 0,
+        ended_why: Why::Original,
+        end: LegEnd::Cut,
+        asked: false,
+        order: 0,
+        avoid: false,
+        suspect: false,
+    };
 
     fn permit(&self) -> Permit {
         Permit { epoch: self.epoch, probe: self.probe }
@@ -152,6 +150,21 @@ pub struct Tally {
     pub unused: u8,
     /// Inputs that were about nothing: a leg that has ended, a petition that was answered.
     pub ignored: u16,
+}
+
+impl Tally {
+    const NONE: Self = Self {
+        launched: 0,
+        delivered: 0,
+        failed: 0,
+        stopped: 0,
+        hedges: 0,
+        won: 0,
+        lost: 0,
+        void: 0,
+        unused: 0,
+        ignored: 0,
+    };
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -229,86 +242,127 @@ struct State {
     fault: Option<Fault>,
 }
 
+impl State {
+    const NEW: Self = Self {
+        now: Instant::ZERO,
+        finished_at: Instant::ZERO,
+        deadline: Instant::MAX,
+        late: Span::MAX,
+        late_hedge: Span::MAX,
+        late_suspect: Span::MAX,
+        stall: Span::MAX,
+        retry_floor: Span::from_nanos(1),
+        wanted: CellSet::EMPTY,
+        zero: CellSet::EMPTY,
+        held: CellSet::EMPTY,
+        erased: CellSet::EMPTY,
+        soft: CellSet::EMPTY,
+        flying: CellSet::EMPTY,
+        leased: CellSet::EMPTY,
+        started: CellSet::EMPTY,
+        late_legs: CellSet::EMPTY,
+        hedged: CellSet::EMPTY,
+        refused: CellSet::EMPTY,
+        no_cells: CellSet::EMPTY,
+        charged: CellSet::EMPTY,
+        extra: CellSet::EMPTY,
+        to_launch: CellSet::EMPTY,
+        to_cancel: CellSet::EMPTY,
+        to_release: CellSet::EMPTY,
+        to_tell: CellSet::EMPTY,
+        to_settle: CellSet::EMPTY,
+        to_save: CellSet::EMPTY,
+        decode: None,
+        hint: (CellSet::EMPTY, CellSet::EMPTY),
+        asking: None,
+        outcome: None,
+        k: 0,
+        n: 0,
+        size_class: 0,
+        spare: 0,
+        max_tries: 0,
+        eager: 0,
+        petition_id: 0,
+        refund: 0,
+        wasted: 0,
+        connect_counts: true,
+        hedging: false,
+        dry_run: false,
+        hints: false,
+        to_hint: false,
+        to_finish: false,
+        to_report: false,
+        no_decode: false,
+        tally: Tally::NONE,
+        #[cfg(feature = "testing")]
+        fault: None,
+    };
+}
+
 impl<const N: usize> StripeRead<N> {
+    const NEW: Self = Self { state: State::NEW, slots: [Slot::NEW; N] };
+
     /// A read that begins at `now`.
     ///
     /// # Errors
     ///
     /// What [`ReadPlan::check`] says.
+    #[inline]
     pub fn new(now: Instant, plan: &ReadPlan<N>) -> Result<Self, PlanError> {
-        plan.check()?;
-        let never = |span: Option<Span>| span.unwrap_or(Span::MAX);
-        let hedging = plan.mode != Mode::Off;
-        let clocks = &plan.clocks;
-        let late = if hedging { never(clocks.late) } else { Span::MAX };
-        let or_late = |span: Option<Span>| if hedging { span.unwrap_or(late) } else { Span::MAX };
-        let state = State {
-            now,
-            finished_at: now,
-            deadline: plan.deadline.unwrap_or(Instant::MAX),
-            late,
-            late_hedge: or_late(clocks.late_hedge),
-            late_suspect: or_late(clocks.late_suspect),
-            stall: if hedging { never(clocks.stall) } else { Span::MAX },
-            retry_floor: clocks.retry_floor.max(Span::from_nanos(1)),
-            wanted: plan.wanted,
-            zero: plan.zero,
-            held: plan.zero,
-            erased: plan.missing,
-            soft: CellSet::EMPTY,
-            flying: CellSet::EMPTY,
-            leased: CellSet::EMPTY,
-            started: CellSet::EMPTY,
-            late_legs: CellSet::EMPTY,
-            hedged: CellSet::EMPTY,
-            refused: CellSet::EMPTY,
-            no_cells: CellSet::EMPTY,
-            charged: CellSet::EMPTY,
-            extra: CellSet::EMPTY,
-            to_launch: CellSet::EMPTY,
-            to_cancel: CellSet::EMPTY,
-            to_release: CellSet::EMPTY,
-            to_tell: CellSet::EMPTY,
-            to_settle: CellSet::EMPTY,
-            to_save: CellSet::EMPTY,
-            decode: None,
-            hint: (CellSet::EMPTY, CellSet::EMPTY),
-            asking: None,
-            outcome: None,
-            k: plan.k,
-            n: plan.n,
-            size_class: plan.size_class,
-            spare: plan.spare,
-            max_tries: plan.max_tries,
-            eager: if let Mode::Eager(extra) = plan.mode { extra } else { 0 },
-            petition_id: 0,
-            refund: 0,
-            wasted: 0,
-            connect_counts: clocks.connect_counts,
-            hedging,
-            dry_run: plan.mode == Mode::DryRun,
-            hints: plan.hints,
-            to_hint: false,
-            to_finish: false,
-            to_report: false,
-            no_decode: false,
-            tally: Tally::default(),
-            #[cfg(feature = "testing")]
-            fault: None,
-        };
-        let slots = core::array::from_fn(|cell| Slot::new(plan.node[cell], plan.order[cell]));
-        let mut read = Self { state, slots };
+        plan.checked().map(|plan| Self::begin(now, plan))
+    }
+
+    /// A read that begins at `now`, from a plan that was checked. It comes back by itself and not in a `Result`, which spares
+    /// moving it about: a quarter of the time that an unhedged read takes.
+    #[must_use]
+    #[inline]
+    pub fn begin(now: Instant, plan: CheckedPlan<'_, N>) -> Self {
+        // The compiler puts a constant where it belongs; a literal with all the plan's values it would build elsewhere and move.
+        let mut read = Self::NEW;
+        read.set_up(now, plan.get());
+        read
+    }
+
+    fn set_up(&mut self, now: Instant, plan: &ReadPlan<N>) {
+        for ((slot, &node), &order) in self.slots.iter_mut().zip(&plan.node).zip(&plan.order) {
+            slot.node = node;
+            slot.order = order;
+        }
         for cell in plan.avoid {
-            read.slot_mut(cell).avoid = true;
+            self.slot_mut(cell).avoid = true;
         }
         for cell in plan.suspect {
-            read.slot_mut(cell).suspect = true;
+            self.slot_mut(cell).suspect = true;
+        }
+        let state = &mut self.state;
+        state.now = now;
+        state.k = plan.k;
+        state.n = plan.n;
+        state.wanted = plan.wanted;
+        state.zero = plan.zero;
+        state.held = plan.zero;
+        state.erased = plan.missing;
+        state.deadline = plan.deadline.unwrap_or(Instant::MAX);
+        state.size_class = plan.size_class;
+        state.spare = plan.spare;
+        state.max_tries = plan.max_tries;
+        state.hints = plan.hints;
+        if plan.mode != Mode::Off {
+            let clocks = &plan.clocks;
+            state.hedging = true;
+            state.dry_run = plan.mode == Mode::DryRun;
+            state.eager = if let Mode::Eager(extra) = plan.mode { extra } else { 0 };
+            state.late = clocks.late.unwrap_or(Span::MAX);
+            state.late_hedge = clocks.late_hedge.unwrap_or(state.late);
+            state.late_suspect = clocks.late_suspect.unwrap_or(state.late);
+            state.stall = clocks.stall.unwrap_or(Span::MAX);
+            state.retry_floor = clocks.retry_floor.max(Span::from_nanos(1));
+            state.connect_counts = clocks.connect_counts;
         }
         for cell in plan.wanted - plan.zero - plan.missing - plan.avoid {
-            read.plan_leg(cell, Why::Original, 0);
+            self.plan_leg(cell, Why::Original, 0);
         }
-        read.settle(false);
-        Ok(read)
+        self.settle(false);
     }
 }
 

@@ -4,7 +4,7 @@ use super::StripeReadView;
 #[cfg(feature = "testing")]
 use super::{NOT_CONNECTED, Slot, StripeRead};
 #[cfg(feature = "testing")]
-use crate::{CellSet, HedgeResult, Instant, LegEnd, NodeId, Outcome, RequestId, Span, Why};
+use crate::{CellSet, HedgeResult, Instant, LegEnd, Outcome, RequestId, Span, Why};
 
 /// Wrong readings of the rules. Each has been somebody's honest first idea; the tests seed them one by one and
 /// must catch each.
@@ -122,7 +122,7 @@ impl<const N: usize> StripeRead<N> {
             }
             state.no_decode = false;
             state.hint = (CellSet::EMPTY, CellSet::EMPTY);
-            read.slots.fill(Slot::new(NodeId::UNKNOWN, 0));
+            read.slots.fill(Slot::NEW);
         }
         read
     }
