@@ -65,8 +65,9 @@ pub struct Slot {
     /// Of the leg that has to be told of.
     ended_why: Why,
     end: LegEnd,
-    /// Whether its lateness has been reported.
+    /// Whether its lateness has been reported, and whether it asks no more only until another leg ends.
     asked: bool,
+    no_cells: bool,
     /// The cell that is the slot's number-th choice as a source.
     order: u8,
     /// Whether its node is not waited for, and whether it is suspected of being slow.
@@ -95,6 +96,7 @@ impl Slot {
         ended_why: Why::Original,
         end: LegEnd::Cut,
         asked: false,
+        no_cells: false,
         order: 0,
         avoid: false,
         suspect: false,
@@ -127,29 +129,33 @@ struct Decode {
 }
 
 /// How many legs and hedges a read has had, for audits: `launched = delivered + failed + stopped + leased`, and
-/// `hedges = won + lost + void + unused + open`.
+/// `hedges = won + lost + void + unused + open`. Counts stop at 65,535.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Tally {
     /// Legs launched.
-    pub launched: u8,
+    pub launched: u16,
     /// Legs that ended with their cell.
-    pub delivered: u8,
+    pub delivered: u16,
     /// Legs that ended with a failure.
-    pub failed: u8,
+    pub failed: u16,
     /// Legs that stopped.
-    pub stopped: u8,
+    pub stopped: u16,
     /// Hedges begun by a grant.
-    pub hedges: u8,
+    pub hedges: u16,
     /// Hedges won.
-    pub won: u8,
+    pub won: u16,
     /// Hedges lost.
-    pub lost: u8,
+    pub lost: u16,
     /// Hedges void.
-    pub void: u8,
+    pub void: u16,
     /// Hedges of which nothing was launched.
-    pub unused: u8,
+    pub unused: u16,
     /// Inputs that were about nothing: a leg that has ended, a petition that was answered.
     pub ignored: u16,
+}
+
+fn count(counter: &mut u16) {
+    *counter = counter.saturating_add(1);
 }
 
 impl Tally {
@@ -197,9 +203,8 @@ struct State {
     late_legs: CellSet,
     /// Stragglers with a live grant.
     hedged: CellSet,
-    /// Stragglers that ask no more; those of `no_cells` do when another leg ends.
+    /// Stragglers that ask no more.
     refused: CellSet,
-    no_cells: CellSet,
     /// Cells of legs that were granted and whose work has not begun.
     charged: CellSet,
     /// Cells of granted legs whose work has begun.
@@ -263,7 +268,6 @@ impl State {
         late_legs: CellSet::EMPTY,
         hedged: CellSet::EMPTY,
         refused: CellSet::EMPTY,
-        no_cells: CellSet::EMPTY,
         charged: CellSet::EMPTY,
         extra: CellSet::EMPTY,
         to_launch: CellSet::EMPTY,
@@ -412,11 +416,11 @@ impl StripeReadView {
             Input::Progress(leg) if self.is_running(leg) => return self.progressed(leg.cell),
             Input::Delivered(leg) if self.is_live(leg) => self.delivered(leg.cell),
             Input::Failed(leg, cause) if self.is_live(leg) => {
-                self.state.tally.failed += 1;
+                count(&mut self.state.tally.failed);
                 self.ended(leg.cell, cause);
             }
             Input::Stopped(leg) if self.is_live(leg) => {
-                self.state.tally.stopped += 1;
+                count(&mut self.state.tally.stopped);
                 self.ended(leg.cell, Cause::Cancelled);
             }
             Input::GaveUp(leg, cause) if self.is_live(leg) && self.state.flying.contains(leg.cell) => {
@@ -430,7 +434,7 @@ impl StripeReadView {
             Input::Timeout => timeout = true,
             Input::Abort if self.state.outcome.is_none() => self.finish(Outcome::Aborted),
             _ => {
-                self.state.tally.ignored = self.state.tally.ignored.saturating_add(1);
+                count(&mut self.state.tally.ignored);
                 return;
             }
         }
@@ -549,7 +553,7 @@ impl StripeReadView {
     }
 
     fn delivered(&mut self, cell: u8) {
-        self.state.tally.delivered += 1;
+        count(&mut self.state.tally.delivered);
         let in_time = self.state.flying.contains(cell);
         if self.state.charged.contains(cell) {
             // Delivered, so work was done, whatever was said of its beginning.
@@ -660,20 +664,23 @@ impl StripeReadView {
 
     fn settle_hedge(&mut self, straggler: u8, result: HedgeResult) {
         let tally = &mut self.state.tally;
-        match result {
-            HedgeResult::Won => tally.won += 1,
-            HedgeResult::Lost => tally.lost += 1,
-            HedgeResult::Void => tally.void += 1,
-            HedgeResult::Unused => tally.unused += 1,
-        }
+        count(match result {
+            HedgeResult::Won => &mut tally.won,
+            HedgeResult::Lost => &mut tally.lost,
+            HedgeResult::Void => &mut tally.void,
+            HedgeResult::Unused => &mut tally.unused,
+        });
         self.slot_mut(straggler).result = result;
         self.state.to_settle.insert(straggler);
     }
 
     /// "No cells" is an answer about its moment, and the moment has passed.
     fn ask_again_for_cells(&mut self) {
-        self.state.refused -= self.state.no_cells;
-        self.state.no_cells = CellSet::EMPTY;
+        for cell in self.state.refused {
+            if self.slot(cell).no_cells {
+                self.state.refused.remove(cell);
+            }
+        }
     }
 
     fn judged(&mut self, verdict: Verdict) {
@@ -695,9 +702,7 @@ impl StripeReadView {
                     self.slot_mut(cell).mark = self.no_sooner(at);
                 } else {
                     self.state.refused.insert(cell);
-                    if reason == Reason::NoCells {
-                        self.state.no_cells.insert(cell);
-                    }
+                    self.slot_mut(cell).no_cells = reason == Reason::NoCells;
                 }
             }
         }
@@ -709,7 +714,7 @@ impl StripeReadView {
         let affordable = if need <= cells { need + spare.min(cells - need) } else { 0 };
         let launched = if affordable > 0 { self.launch_granted(affordable, Why::Hedge, cell) } else { 0 };
         self.state.refund = self.state.refund.saturating_add(cells - launched);
-        self.state.tally.hedges = self.state.tally.hedges.saturating_add(1);
+        count(&mut self.state.tally.hedges);
         let late = (self.state.flying & self.state.late_legs).contains(cell);
         let again = self.no_sooner(Instant::ZERO);
         let slot = self.slot_mut(cell);

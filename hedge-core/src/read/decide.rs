@@ -278,7 +278,6 @@ impl StripeReadView {
         state.started.remove(cell);
         state.late_legs.remove(cell);
         state.refused.remove(cell);
-        state.no_cells.remove(cell);
     }
 
     /// Forgets launches that nobody has polled, since they are not needed any more.

@@ -64,7 +64,6 @@ impl<const N: usize> StripeRead<N> {
         state.started &= state.flying;
         state.late_legs &= state.flying;
         state.refused &= state.flying;
-        state.no_cells &= state.refused;
         state.hedged &= state.flying | state.soft;
         for (cell, slot) in (0..).zip(&mut read.slots) {
             let state = &read.state;
@@ -99,6 +98,7 @@ impl<const N: usize> StripeRead<N> {
                 ended_why: Why::Original,
                 end: LegEnd::Cut,
                 asked: false,
+                no_cells: slot.no_cells && state.refused.contains(cell),
                 ..*slot
             };
         }
