@@ -7,6 +7,7 @@ extern crate std;
 
 mod cells;
 mod config;
+mod governor;
 mod plan;
 mod time;
 mod words;
@@ -16,6 +17,7 @@ pub use config::{
     Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Probes, Record,
     Threshold, Useful, Value,
 };
+pub use governor::{BreakerState, Counters};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
 pub use words::{

@@ -1,0 +1,11 @@
+//! What the clients of one cluster learn together: when hedging is worth its price.
+
+#![allow(dead_code, reason = "until the governor joins its parts")]
+
+mod breaker;
+mod budget;
+mod counters;
+mod rate;
+
+pub use breaker::BreakerState;
+pub use counters::Counters;
