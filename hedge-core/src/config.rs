@@ -1,13 +1,12 @@
 //! What an operator decides: the governor's limits, and the profiles.
 
-#[allow(dead_code, reason = "for the names, which come next")]
 mod error;
-#[allow(dead_code, reason = "for the names, which come next")]
 mod keys;
-#[allow(dead_code, reason = "for the names, which come next")]
+mod names;
 mod value;
 
 pub use error::ConfigError;
+pub use names::Pairs;
 pub use value::{Excerpt, Value};
 
 use crate::Span;
@@ -17,6 +16,10 @@ use crate::Span;
 /// Start from a profile ([`Config::default`], [`Config::hubspot`], [`Config::replicated`]) and change what
 /// should differ, field by field or by [names and values](Config::set). [`Config::check`] tells whether the
 /// whole makes sense; a governor takes no other.
+///
+/// # Names
+///
+#[doc = include_str!("config/names.md")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Config {
@@ -382,5 +385,39 @@ mod tests {
             Config::hubspot(threshold).check().unwrap();
             Config::replicated(threshold).check().unwrap();
         }
+    }
+
+    #[test]
+    fn the_published_limits_are_those_of_the_hubspot_profile() {
+        let config = Config::hubspot(Span::from_millis(250));
+        for (name, value) in [
+            ("threshold.millis", Value::Millis(Span::from_millis(250))),
+            ("max.impaired.nodes", Value::Number(2)),
+            ("max.impaired.percent", Value::Number(0)),
+            ("impaired.window.millis", Value::Millis(Span::from_secs(60))),
+            ("impaired.legs", Value::Number(1)),
+            ("impaired.share.percent", Value::Number(0)),
+            ("impaired.record", Value::Word("when.granted")),
+            ("cooldown.millis", Value::Millis(Span::from_secs(30))),
+            ("max.per.second", Value::Number(200)),
+            ("connect.counts", Value::Flag(false)),
+            ("spare", Value::Number(0)),
+            ("budget.share.ppm", Value::Off),
+            ("probe.count", Value::Off),
+            ("useful.outcomes", Value::Off),
+            ("health.demote", Value::Flag(false)),
+        ] {
+            assert_eq!(config.get(name), Some(value), "{name}");
+        }
+        assert_eq!(Config::hubspot(Span::ZERO).threshold, Threshold::Fixed(Span::ZERO));
+    }
+
+    #[test]
+    fn nothing_but_the_threshold_limits_replicated_reads() {
+        let config = Config::replicated(Span::from_millis(500));
+        assert_eq!(config.threshold, Threshold::Fixed(Span::from_millis(500)));
+        assert_eq!((config.max_per_second, config.budget), (u32::MAX, None));
+        assert_eq!((config.breaker.max_impaired_nodes, config.breaker.useful), (u16::MAX, None));
+        assert!(config.connect_counts && !config.health.demote);
     }
 }

@@ -14,8 +14,8 @@ mod words;
 
 pub use cells::{CellSet, Cells};
 pub use config::{
-    Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Probes, Record,
-    Threshold, Useful, Value,
+    Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Pairs, Probes,
+    Record, Threshold, Useful, Value,
 };
 pub use governor::{BreakerState, Counters};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};

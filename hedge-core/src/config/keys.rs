@@ -20,6 +20,7 @@ pub(super) struct Key {
     /// The name whose value decides whether this one has a meaning.
     pub(super) part: Option<&'static str>,
     /// For the documentation.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that checks the documentation"))]
     pub(super) meaning: &'static str,
 }
 
@@ -44,6 +45,13 @@ pub(super) struct Switch {
     pub(super) depth: u8,
 }
 
+impl Switch {
+    /// The value that the word stands for.
+    pub(super) fn value(&self) -> Value {
+        if self.word == OFF { Value::Off } else { Value::Word(self.word) }
+    }
+}
+
 impl Key {
     /// A number as this name's value.
     pub(super) fn value_of(&self, number: u64) -> Value {
@@ -65,6 +73,32 @@ impl Key {
         }
     }
 
+    /// Writes a number; false if there is no place for it, or it does not fit there.
+    pub(super) fn write(&self, config: &mut Config, number: u64) -> bool {
+        fn fit<T: TryFrom<u64>>(place: Option<&mut T>, number: u64) -> bool {
+            match (place, T::try_from(number)) {
+                (Some(place), Ok(number)) => {
+                    *place = number;
+                    true
+                }
+                _ => false,
+            }
+        }
+        match self.place {
+            Place::U8(at) => fit(at(config), number),
+            Place::U16(at) => fit(at(config), number),
+            Place::U32(at) => fit(at(config), number),
+            Place::Span(at) => match at(config) {
+                Some(span) => {
+                    *span = Span::from_nanos(number);
+                    true
+                }
+                None => false,
+            },
+            Place::Flag(_) | Place::Record(_) => false,
+        }
+    }
+
     pub(super) fn value(&self, config: &Config) -> Value {
         let copy = &mut { *config };
         let value = match self.place {
@@ -74,9 +108,7 @@ impl Key {
         };
         value.unwrap_or_else(|| match &self.switch {
             // A factor of a threshold that is not there is as absent as its floor.
-            Some(switch) if switch.word != OFF && matches!(config.threshold, Threshold::Adaptive(_)) => {
-                Value::Word(switch.word)
-            }
+            Some(switch) if matches!(config.threshold, Threshold::Adaptive(_)) => switch.value(),
             _ => Value::Off,
         })
     }
@@ -486,7 +518,7 @@ pub(super) static KEYS: [Key; 45] = [
         Place::U16(|c| c.budget.as_mut().map(|b| &mut b.gross_percent)),
         U16,
         BUDGET,
-        "cells that hedges may cost at all, in percent of the cells of finished reads",
+        "cells that hedges may cost at all, in percent of the cells of finished reads, beyond ten bursts",
     ),
     key(
         "health.window.millis",
