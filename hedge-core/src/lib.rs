@@ -7,6 +7,7 @@ extern crate std;
 
 mod cells;
 mod config;
+mod governor;
 mod plan;
 mod time;
 mod words;
