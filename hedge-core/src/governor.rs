@@ -6,6 +6,7 @@ mod breaker;
 mod budget;
 mod counters;
 mod rate;
+mod threshold;
 
 pub use breaker::BreakerState;
 pub use counters::Counters;
