@@ -10,6 +10,7 @@ mod config;
 mod governor;
 mod plan;
 mod time;
+mod weights;
 mod words;
 
 pub use cells::{CellSet, Cells};
@@ -18,6 +19,7 @@ pub use config::{
 };
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
+pub use weights::{DrawError, draw_sources};
 pub use words::{
     Cause, Evidence, HedgeResult, Input, LegEnd, LegId, NodeId, Outcome, Output, Permit, Petition, Reason,
     RequestId, Subject, Verdict, Why,
