@@ -8,6 +8,7 @@ extern crate std;
 mod cells;
 mod config;
 mod governor;
+mod log;
 mod plan;
 mod time;
 mod weights;
@@ -17,6 +18,7 @@ pub use cells::{CellSet, Cells};
 pub use config::{
     Adaptive, Breaking, Budget, Config, Factor, Health, Impaired, Probes, Record, Threshold, Useful,
 };
+pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
 pub use weights::{DrawError, draw_sources};
