@@ -8,8 +8,10 @@ extern crate std;
 mod cells;
 mod config;
 mod governor;
+mod log;
 mod plan;
 mod time;
+mod weights;
 mod words;
 
 pub use cells::{CellSet, Cells};
@@ -18,8 +20,10 @@ pub use config::{
     Record, Threshold, Useful, Value,
 };
 pub use governor::{BreakerState, Counters};
+pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
+pub use weights::{DrawError, draw_sources};
 pub use words::{
     Cause, Evidence, HedgeResult, Input, LegEnd, LegId, NodeId, Outcome, Output, Permit, Petition, Reason,
     RequestId, Subject, Verdict, Why,
