@@ -291,6 +291,16 @@ mod tests {
                 "threshold.floor.millis must be at most threshold.ceiling.millis, which is 2000: it is 2000.000001",
             ),
             ("useful.outcomes", "7", "useful.least.won must be at most useful.outcomes, which is 7: it is 8"),
+            (
+                "threshold.spend.least.milli",
+                "6001",
+                "threshold.spend.least.milli must be at most threshold.spend.most.milli, which is 6000: it is 6001",
+            ),
+            (
+                "health.hold.max.millis",
+                "29999.5",
+                "health.hold.millis must be at most health.hold.max.millis, which is 29999.5: it is 30000",
+            ),
             ("threshhold.millis", "1", "there is no configuration name \"threshhold.millis\""),
             ("", "1", "there is no configuration name \"\""),
             (
@@ -571,7 +581,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 512 }, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 1 } else { 512 }, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn what_is_written_is_read_back_whatever_was_there(config in any_config(), mut other in any_config(), by in 0..KEYS.len()) {
