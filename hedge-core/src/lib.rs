@@ -7,6 +7,9 @@ extern crate std;
 
 mod cells;
 mod config;
+mod governor;
+mod measure;
+mod pipeline;
 mod plan;
 mod time;
 mod words;
@@ -15,6 +18,8 @@ pub use cells::{CellSet, Cells};
 pub use config::{
     Adaptive, Breaking, Budget, Config, Factor, Health, Impaired, Probes, Record, Threshold, Useful,
 };
+pub use governor::{NodeHealth, NodeState};
+pub use pipeline::{AckTimes, Eject, PipelineConfig, PipelineConfigError, PipelineWatch, WriteHealth};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
 pub use words::{
