@@ -5,8 +5,10 @@
 mod breaker;
 mod budget;
 mod counters;
+mod nodes;
 mod rate;
 mod threshold;
 
 pub use breaker::BreakerState;
 pub use counters::Counters;
+pub use nodes::{NodeHealth, NodeState};

@@ -9,6 +9,8 @@ mod cells;
 mod config;
 mod governor;
 mod log;
+mod measure;
+mod pipeline;
 mod plan;
 mod time;
 mod weights;
@@ -19,8 +21,9 @@ pub use config::{
     Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Pairs, Probes,
     Record, Threshold, Useful, Value,
 };
-pub use governor::{BreakerState, Counters};
+pub use governor::{BreakerState, Counters, NodeHealth, NodeState};
 pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep};
+pub use pipeline::{AckTimes, Eject, PipelineConfig, PipelineConfigError, PipelineWatch, WriteHealth};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};
 pub use time::{Instant, Span};
 pub use weights::{DrawError, draw_sources};
