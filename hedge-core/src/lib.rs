@@ -21,7 +21,9 @@ pub use config::{
     Adaptive, Breaking, Budget, Config, ConfigError, Excerpt, Factor, Health, Impaired, Pairs, Probes,
     Record, Threshold, Useful, Value,
 };
-pub use governor::{BreakerState, Counters, NodeHealth, NodeState};
+pub use governor::{
+    BreakerState, Counters, Estimate, Governor, GovernorInner, GovernorView, NodeHealth, NodeState, Snapshot,
+};
 pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep};
 pub use pipeline::{AckTimes, Eject, PipelineConfig, PipelineConfigError, PipelineWatch, WriteHealth};
 pub use plan::{Clocks, Mode, PlanError, ReadPlan};

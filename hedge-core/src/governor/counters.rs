@@ -20,8 +20,6 @@ pub struct Counters {
     pub unused: u64,
     /// Petitions refused, by [`Reason`], in the order of [`Reason::ALL`].
     pub refused: [u64; Reason::COUNT],
-    /// What would have been granted, but for a dry run.
-    pub would_grant: u64,
     /// Eager starts granted.
     pub eager: u64,
     /// Cells granted to hedges.
@@ -61,6 +59,12 @@ impl Counters {
     #[must_use]
     pub const fn refused_for(&self, reason: Reason) -> u64 {
         self.refused[reason as usize]
+    }
+
+    /// How many petitions would have been granted, but for a dry run.
+    #[must_use]
+    pub const fn would_grant(&self) -> u64 {
+        self.refused_for(Reason::DryRun)
     }
 
     /// How many petitions were refused.

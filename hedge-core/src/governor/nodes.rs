@@ -136,6 +136,23 @@ impl Nodes<[NodeState]> {
         self.state(node).is_some_and(|state| state.impaired(now, rule))
     }
 
+    /// Whether one more late leg makes the node impaired that is not yet, counted as
+    /// [`impaired_count`](Self::impaired_count) does.
+    pub(crate) fn would_be_impaired(
+        &self,
+        now: Instant,
+        node: NodeId,
+        rule: &Impaired,
+        epoch: Option<u32>,
+    ) -> bool {
+        self.state(node).is_some_and(|state| {
+            let mut later = *state;
+            later.count_late(now, RequestId::NONE, epoch.unwrap_or_default(), rule);
+            later.impaired(now, rule) && !state.counts_as_impaired(now, rule, epoch)
+        })
+    }
+
+    #[cfg(test)]
     pub(crate) fn slow(&self, now: Instant, node: NodeId, health: &Health) -> bool {
         self.state(node).is_some_and(|state| state.slow(now, health))
     }
@@ -145,6 +162,7 @@ impl Nodes<[NodeState]> {
     }
 
     /// Whether the node is impaired, slow or demoted.
+    #[cfg(test)]
     pub(crate) fn suspect(&self, now: Instant, node: NodeId, config: &Config) -> bool {
         self.state(node).is_some_and(|state| {
             state.is(Mark::Demoted)
@@ -155,10 +173,7 @@ impl Nodes<[NodeState]> {
 
     /// How many distinct nodes are impaired whose last late leg lies in `epoch`; `None`: in any.
     pub(crate) fn impaired_count(&self, now: Instant, rule: &Impaired, epoch: Option<u32>) -> u32 {
-        let counts = |state: &&NodeState| {
-            let late = state.late_epoch(now, rule);
-            late.is_some() && (epoch.is_none() || late == epoch) && state.impaired(now, rule)
-        };
+        let counts = |state: &&NodeState| state.counts_as_impaired(now, rule, epoch);
         self.seen().iter().filter(counts).count() as u32
     }
 

@@ -16,15 +16,15 @@ pub(crate) enum LegKind {
     Suspect,
 }
 
-/// What an [`Estimator`] knows.
+/// What an adaptive threshold is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// Legs in the fast window: those of the current 30 seconds and of the 30 before them.
-    pub(crate) samples: u64,
+    pub samples: u64,
     /// Their quantile; `None` if there are none.
-    pub(crate) quantile: Option<Span>,
+    pub quantile: Option<Span>,
     /// The factor, in thousandths.
-    pub(crate) factor_milli: u32,
+    pub factor_milli: u32,
 }
 
 /// The adaptive threshold of one size class.

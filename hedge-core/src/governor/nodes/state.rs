@@ -203,6 +203,12 @@ impl NodeState {
         late >= rule.legs.into() && u64::from(late) * 100 > u64::from(started) * u64::from(rule.share_percent)
     }
 
+    /// Whether it is impaired, its last late leg in `epoch`; `None`: in any.
+    pub(super) fn counts_as_impaired(&self, now: Instant, rule: &Impaired, epoch: Option<u32>) -> bool {
+        let late = self.late_epoch(now, rule);
+        late.is_some() && (epoch.is_none() || late == epoch) && self.impaired(now, rule)
+    }
+
     // Ends of legs.
 
     pub(super) fn end(&mut self, now: Instant, leg: &Leg, config: &Config) {
