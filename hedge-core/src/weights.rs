@@ -1,0 +1,390 @@
+//! Which cells a rebuild reads, drawn so that each is read with the share that the embedder wants for its node.
+
+use core::fmt;
+
+use crate::{CellSet, PlanError, ReadPlan};
+
+/// Draws the sources of a read, and puts them first in [`ReadPlan::order`].
+///
+/// `weights` has one weight for each cell of the stripe, 0 to n-1. Drawn are as many cells as the read needs from
+/// the start: k, less the cells of zeros, less the wanted cells that are neither missing nor to be avoided.
+/// Candidates are the cells that are neither wanted, zeros nor missing. Of c cells drawn, cell j is one with the
+/// probability `c * weight[j] / (sum of the candidates' weights)`: if the weights are probabilities that add up to c,
+/// in any unit, with just those. A cell for which that is 1 or more is certain, and the others share what is left in
+/// the same way.
+/// A cell of weight zero, or to be avoided, is drawn only if nothing else is left, and then in the plan's order.
+///
+/// Drawn cells come first, all others after them, both in the order that they had. `random` is a uniform random
+/// number: the same number draws the same cells. The probabilities are exact, except that 2^64 random
+/// numbers can't always be shared out evenly (an error below 2^-20).
+///
+/// To use it together with [`Governor::prepare`](crate::GovernorView::prepare), call this first.
+///
+/// Source: systematic sampling with unequal probabilities, W. G. Madow, "On the Theory of Systematic Sampling, II"
+/// (1949). One random offset decides everything, so cells that are neighbours in the stripe are drawn together more
+/// rarely than chance would have it.
+///
+/// Returns the cells that were drawn.
+///
+/// ```
+/// use hedge_core::{CellSet, ReadPlan, draw_sources};
+///
+/// // RS-3-2, cell 0 is lost. Cell 4 lies on a new node, which should serve every read; the others share the rest.
+/// let mut plan = ReadPlan::<5>::new(3, 5);
+/// plan.wanted = CellSet::from([0]);
+/// plan.missing = CellSet::from([0]);
+/// let drawn = draw_sources(&mut plan, &[0, 2, 2, 2, 3], 0x7fff_ffff_ffff_ffff)?;
+/// assert_eq!(drawn, CellSet::from([1, 3, 4]));
+/// assert_eq!(plan.order, [1, 3, 4, 0, 2]);
+/// # Ok::<(), hedge_core::DrawError>(())
+/// ```
+///
+/// # Errors
+///
+/// The plan would be refused by a read, or there is not one weight for each cell. The plan is as it was.
+pub fn draw_sources<const N: usize>(
+    plan: &mut ReadPlan<N>,
+    weights: &[u32],
+    random: u64,
+) -> Result<CellSet, DrawError> {
+    plan.check().map_err(DrawError::Plan)?;
+    let n = usize::from(plan.n);
+    if weights.len() != n {
+        return Err(DrawError::Length { weights: weights.len(), n: plan.n });
+    }
+    let held = plan.zero | (plan.wanted - plan.missing - plan.avoid);
+    let candidates = CellSet::first_n(plan.n) - plan.wanted - plan.zero - plan.missing;
+    let count = plan.k.saturating_sub(held.len()).min(candidates.len());
+    let mut drawn = draw(candidates - plan.avoid, count, weights, random);
+
+    for pool in [candidates - plan.avoid, candidates] {
+        for &cell in &plan.order[..n] {
+            if drawn.len() < count && pool.contains(cell) {
+                drawn.insert(cell);
+            }
+        }
+    }
+    let old = plan.order;
+    let in_old_order = |first| old[..n].iter().filter(move |&&cell| drawn.contains(cell) == first);
+    for (entry, &cell) in plan.order.iter_mut().zip(in_old_order(true).chain(in_old_order(false))) {
+        *entry = cell;
+    }
+    Ok(drawn)
+}
+
+/// Draws `count` of the candidates, or all with a weight if those are fewer.
+fn draw(candidates: CellSet, count: u8, weights: &[u32], random: u64) -> CellSet {
+    let weight = |cell: u8| weights.get(usize::from(cell)).copied().map_or(0, u64::from);
+    let mut open: CellSet = candidates.iter().filter(|&cell| weight(cell) > 0).collect();
+    let mut drawn = CellSet::EMPTY;
+    loop {
+        let left = count.saturating_sub(drawn.len());
+        if open.len() <= left {
+            return drawn | open;
+        }
+        // 64 weights below 2^32, 64 times: all that follows stays below 2^44.
+        let (left, sum) = (u64::from(left), open.iter().map(weight).sum::<u64>());
+        // Fewer than `left` of them, or nothing would be left for the others, which have weights too.
+        let certain: CellSet = open.iter().filter(|&cell| weight(cell) * left >= sum).collect();
+        if left > 0 && !certain.is_empty() {
+            drawn |= certain;
+            open -= certain;
+            continue;
+        }
+        // Each cell has a stretch of `weight * left` on a line, and there is a mark every `sum`, the first at
+        // the offset. A stretch is shorter than the distance of two marks: it holds one or none.
+        let mut mark = ((u128::from(random) * u128::from(sum)) >> 64) as u64;
+        let mut end = 0;
+        for cell in open {
+            end += weight(cell) * left;
+            if mark < end {
+                drawn.insert(cell);
+                mark += sum;
+            }
+        }
+        return drawn;
+    }
+}
+
+/// Why no sources can be drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum DrawError {
+    /// There must be one weight for each cell of the stripe.
+    Length {
+        /// Weights given.
+        weights: usize,
+        /// Cells of the stripe.
+        n: u8,
+    },
+    /// No read can be created from the plan.
+    Plan(PlanError),
+}
+
+impl fmt::Display for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { weights, n } => write!(f, "{weights} weights for a stripe of {n} cells"),
+            Self::Plan(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for DrawError {}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+    use std::vec;
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Cell 0 is wanted and lost, unless told otherwise.
+    fn plan(k: u8, n: u8) -> ReadPlan<9> {
+        let mut plan = ReadPlan::new(k, n);
+        plan.wanted = CellSet::from([0]);
+        plan.missing = CellSet::from([0]);
+        plan
+    }
+
+    /// The first random number for which the offset is `offset` of `sum`.
+    fn random_for(offset: u64, sum: u64) -> u64 {
+        ((u128::from(offset) << 64).div_ceil(u128::from(sum))) as u64
+    }
+
+    /// How many of the offsets below `sum` draw each cell, found by stepping through all of them.
+    fn measure(candidates: CellSet, count: u8, weights: &[u32], sum: u64) -> Vec<u64> {
+        let mut measure = vec![0; weights.len()];
+        for offset in 0..sum {
+            for cell in draw(candidates, count, weights, random_for(offset, sum)) {
+                measure[usize::from(cell)] += 1;
+            }
+        }
+        measure
+    }
+
+    #[test]
+    fn weights_that_add_up_to_the_count_are_the_probabilities() {
+        // In units of 1/100; 300 is a count of 3.
+        let weights = [10, 20, 30, 100, 5, 95, 0, 40];
+        let measure = measure(CellSet::first_n(8), 3, &weights, 300 - 100);
+        // Cell 3 is certain, so 200 offsets are told apart.
+        assert_eq!(measure, [20, 40, 60, 200, 10, 190, 0, 80]);
+    }
+
+    #[test]
+    fn weights_that_do_not_add_up_are_scaled_and_none_counts_for_more_than_one() {
+        let all = CellSet::first_n(4);
+        // 10 of 13, twice: certain. The others share one draw.
+        assert_eq!(measure(all, 2, &[10, 1, 1, 1], 3), [3, 1, 1, 1]);
+        // Once cell 0 is certain, cell 1 is (2 * 6 >= 9), and then nothing more.
+        assert_eq!(measure(all, 3, &[100, 6, 2, 1], 3), [3, 3, 2, 1]);
+        assert_eq!(measure(all, 1, &[1, 2, 3, 4], 10), [1, 2, 3, 4]);
+        assert_eq!(measure(all, 2, &[1, 2, 3, 4], 10), [2, 4, 6, 8]);
+    }
+
+    #[test]
+    fn only_candidates_are_drawn_and_only_their_weights_count() {
+        assert_eq!(measure(CellSet::from([1, 2]), 1, &[90, 1, 2, 90], 3), [0, 1, 2, 0]);
+        assert_eq!(measure(CellSet::from([0, 63]), 1, &[1], 1), [1]);
+    }
+
+    #[test]
+    fn weights_at_their_greatest_are_as_exact_as_any() {
+        let weights = [u32::MAX; 64];
+        let sum = 64 * u64::from(u32::MAX);
+        for count in [1, 63] {
+            for random in [0, 1, 1 << 63, u64::MAX] {
+                assert_eq!(draw(CellSet::first_n(64), count, &weights, random).len(), count);
+            }
+            // Cell 0 is drawn by the offsets below `weight * count` and no other.
+            let end = u64::from(u32::MAX) * u64::from(count);
+            for (offset, is_drawn) in [(0, true), (end - 1, true), (end, false), (sum - 1, false)] {
+                let drawn = draw(CellSet::first_n(64), count, &weights, random_for(offset, sum));
+                assert_eq!(drawn.contains(0), is_drawn, "{count}: {offset}");
+            }
+        }
+        assert_eq!(draw(CellSet::first_n(64), 64, &weights, 5), CellSet::first_n(64));
+        assert_eq!(draw(CellSet::first_n(64), 0, &weights, 5), CellSet::EMPTY);
+    }
+
+    #[test]
+    fn a_degraded_read_draws_k_and_a_read_that_holds_cells_draws_the_rest() {
+        let weights = [1; 9];
+        let mut degraded = plan(6, 9);
+        assert_eq!(draw_sources(&mut degraded, &weights, 7).map(CellSet::len), Ok(6));
+        // Cells 1 and 2 come anyhow, cell 8 is zeros: three more.
+        let mut partly = plan(6, 9);
+        partly.wanted = CellSet::from([0, 1, 2]);
+        partly.zero = CellSet::from([8]);
+        let drawn = draw_sources(&mut partly, &weights, 7).unwrap();
+        assert_eq!(drawn.len(), 3);
+        assert!(drawn.is_subset(CellSet::from([3, 4, 5, 6, 7])));
+        // A wanted cell that is not waited for does not come.
+        partly.avoid = CellSet::from([1]);
+        let drawn = draw_sources(&mut partly, &weights, 7).unwrap();
+        assert_eq!(drawn.len(), 4);
+        assert!(drawn.is_subset(CellSet::from([3, 4, 5, 6, 7])));
+    }
+
+    #[test]
+    fn a_read_that_holds_all_it_needs_draws_nothing() {
+        let mut held = plan(3, 9);
+        held.missing = CellSet::EMPTY;
+        held.wanted = CellSet::from([0, 1, 2]);
+        let before = held;
+        assert_eq!(draw_sources(&mut held, &[1; 9], 7), Ok(CellSet::EMPTY));
+        assert_eq!(held, before);
+    }
+
+    #[test]
+    fn cells_of_weight_zero_and_cells_to_avoid_come_last_and_in_the_order_of_the_plan() {
+        let mut scarce = plan(6, 9);
+        scarce.order = [8, 7, 6, 5, 4, 3, 2, 1, 0];
+        scarce.avoid = CellSet::from([8, 7]);
+        let weights = [9, 1, 0, 1, 0, 1, 0, 100, 100];
+        for random in [0, 1 << 63, u64::MAX] {
+            let mut plan = scarce;
+            assert_eq!(draw_sources(&mut plan, &weights, random), Ok(CellSet::from([1, 3, 5, 6, 4, 2])));
+            assert_eq!(plan.order, [6, 5, 4, 3, 2, 1, 8, 7, 0]);
+            // One source fewer: cell 8 comes before cell 7.
+            let mut plan = scarce;
+            plan.missing.insert(1);
+            assert_eq!(draw_sources(&mut plan, &weights, random), Ok(CellSet::from([3, 5, 6, 4, 2, 8])));
+            assert_eq!(plan.order, [8, 6, 5, 4, 3, 2, 7, 1, 0]);
+        }
+    }
+
+    #[test]
+    fn without_any_weight_the_order_of_the_plan_stands() {
+        for random in [0, 12_345, u64::MAX] {
+            let mut plan = plan(3, 6);
+            plan.order = [5, 0, 3, 1, 4, 2, 77, 78, 79];
+            assert_eq!(draw_sources(&mut plan, &[0; 6], random), Ok(CellSet::from([5, 3, 1])));
+            assert_eq!(plan.order, [5, 3, 1, 0, 4, 2, 77, 78, 79]);
+        }
+    }
+
+    #[test]
+    fn a_stripe_that_is_lost_draws_what_there_is() {
+        let mut lost = plan(6, 9);
+        lost.missing = CellSet::from([0, 1, 2, 3, 4]);
+        assert_eq!(draw_sources(&mut lost, &[1; 9], 7), Ok(CellSet::from([5, 6, 7, 8])));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused_with_numbers_and_changes_nothing() {
+        let mut short = plan(6, 9);
+        let before = short;
+        for len in [0, 8, 10] {
+            let error = draw_sources(&mut short, &vec![1; len], 7).unwrap_err();
+            assert_eq!(error, DrawError::Length { weights: len, n: 9 });
+        }
+        assert_eq!(DrawError::Length { weights: 8, n: 9 }.to_string(), "8 weights for a stripe of 9 cells");
+        assert_eq!(short, before);
+        short.order[3] = 4;
+        let error = draw_sources(&mut short, &[1; 9], 7).unwrap_err();
+        assert_eq!(error, DrawError::Plan(PlanError::OrderTwice { cell: 4 }));
+        assert_eq!(error.to_string(), "order names cell 4 twice");
+        let mut large = plan(6, 200);
+        let error = draw_sources(&mut large, &[1; 200], 7).unwrap_err();
+        assert_eq!(error, DrawError::Plan(PlanError::TooManyCells { n: 200, capacity: 9 }));
+    }
+
+    const ONE: u32 = 1 << 31;
+
+    /// Probabilities in units of 2^-31 that add up to a count, for 2 to 16 cells.
+    fn probabilities() -> impl Strategy<Value = (u8, Vec<u32>)> {
+        (2usize..=16).prop_flat_map(|n| {
+            let moves = proptest::collection::vec((0..n, 0..n, 0..=ONE), 0..60);
+            (1..=n, moves).prop_map(move |(count, moves)| {
+                let mut probabilities: Vec<u32> =
+                    (0..n).map(|cell| if cell < count { ONE } else { 0 }).collect();
+                for (from, to, amount) in moves {
+                    let amount = amount.min(probabilities[from]).min(ONE - probabilities[to]);
+                    probabilities[from] -= amount;
+                    probabilities[to] += amount;
+                }
+                (count as u8, probabilities)
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 512 }, ..ProptestConfig::default() })]
+
+        /// The line of offsets is cut where any cell's stretch begins or ends; between two cuts nothing changes.
+        #[test]
+        fn each_cell_is_drawn_with_its_probability((count, probabilities) in probabilities()) {
+            let all = CellSet::first_n(probabilities.len() as u8);
+            let open = probabilities.iter().filter(|&&probability| probability < ONE);
+            let sum: u64 = open.clone().map(|&probability| u64::from(probability)).sum();
+            let left = sum / u64::from(ONE);
+            prop_assert_eq!(sum % u64::from(ONE), 0);
+            let line = sum.max(1);
+            let mut cuts = vec![0, line];
+            let mut end = 0;
+            for &probability in open {
+                end += u64::from(probability) * left;
+                cuts.push(end % line);
+            }
+            cuts.sort_unstable();
+            let mut measure = vec![0; probabilities.len()];
+            for ends in cuts.windows(2) {
+                let (first, end) = (ends[0], ends[1]);
+                if first == end {
+                    continue;
+                }
+                let drawn = draw(all, count, &probabilities, random_for(first, line));
+                prop_assert_eq!(drawn.len(), count);
+                prop_assert_eq!(drawn, draw(all, count, &probabilities, random_for(end - 1, line)));
+                for cell in drawn {
+                    measure[usize::from(cell)] += end - first;
+                }
+            }
+            for (measure, probability) in measure.into_iter().zip(probabilities) {
+                // Exactly: measure / line = probability / ONE.
+                prop_assert_eq!(
+                    u128::from(measure) * u128::from(ONE),
+                    u128::from(probability) * u128::from(line)
+                );
+            }
+        }
+
+        #[test]
+        fn whatever_is_drawn_the_order_names_each_cell_once(
+            k in 1u8..=6,
+            sets in proptest::array::uniform4(0u64..512),
+            weights in proptest::array::uniform9(prop_oneof![Just(0), 1..4u32, any::<u32>()]),
+            order in Just([0, 1, 2, 3, 4, 5, 6, 7, 8]).prop_shuffle(),
+            random: u64,
+        ) {
+            let [wanted, zero, missing, avoid] = sets.map(CellSet::from_bits);
+            let mut plan = ReadPlan::<9>::new(k, 9);
+            plan.wanted = wanted;
+            plan.zero = zero - missing;
+            plan.missing = missing;
+            plan.avoid = avoid;
+            plan.order = order;
+            prop_assume!(!wanted.is_empty());
+            let before = plan;
+            let drawn = draw_sources(&mut plan, &weights, random).unwrap();
+            let candidates = CellSet::first_n(9) - wanted - plan.zero - missing;
+            prop_assert!(drawn.is_subset(candidates));
+            let held = (plan.zero | (wanted - missing - avoid)).len();
+            prop_assert_eq!(drawn.len(), k.saturating_sub(held).min(candidates.len()));
+            // Drawn first, each part in its old order.
+            let part = |drawn_ones: bool| order.into_iter().filter(move |&cell| drawn.contains(cell) == drawn_ones);
+            prop_assert!(plan.order.into_iter().eq(part(true).chain(part(false))));
+            plan.order = before.order;
+            prop_assert_eq!(plan, before);
+            // Weightless cells and cells to avoid only where all others are drawn.
+            let better: CellSet =
+                candidates.iter().filter(|&cell| weights[usize::from(cell)] > 0 && !avoid.contains(cell)).collect();
+            prop_assert!(drawn.is_subset(better) || better.is_subset(drawn));
+        }
+    }
+}
