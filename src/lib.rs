@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 #[doc(inline)]
+pub use hedge_core;
+#[doc(inline)]
 pub use hedgerow_codec as codec;
 
 #[cfg(doctest)]
