@@ -493,6 +493,10 @@ impl StripeReadView {
     /// Should the verdict that is still owed be a grant, the executor gives it back: [`Evidence::Refund`] of all its cells, and
     /// for a late leg [`Evidence::Hedge`] with [`HedgeResult::Unused`].
     pub fn abandon(&mut self, now: Instant, mut record: impl FnMut(Evidence)) -> Abandoned {
+        // Nobody will tell of these legs any more, and nobody will start them.
+        for cell in self.state.charged {
+            self.refund_leg(cell);
+        }
         self.handle(now, Input::Abort);
         while let Some(output) = self.poll_output() {
             if let Output::Tell(evidence) = output {

@@ -29,6 +29,8 @@ impl StripeReadView {
             let sources = self.first_k(state.zero, state.held);
             self.state.decode = Some(Decode { wanted: missing, sources, polled: false });
             self.state.to_hint = false;
+            // What nobody has asked yet need not be asked now.
+            self.state.asking = self.state.asking.filter(|asking| asking.polled);
             return self.drop_planned();
         }
         if !(missing - state.flying).is_empty() && !self.replace(missing - state.flying) {

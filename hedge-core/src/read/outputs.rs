@@ -152,12 +152,11 @@ impl StripeReadView {
                 see(at, Due::Late(self.leg(cell)));
             }
         }
-        if !self.is_owed_a_verdict() {
+        // While a petition is out, its verdict moves the read on. A retry whose instant has passed stays due: inputs that are only
+        // noted, or ignored, may have come first.
+        if state.asking.is_none() || (self.seeded(Fault::NoRetryFloor) && !self.is_owed_a_verdict()) {
             for cell in (state.late_legs & state.flying) - state.hedged - state.refused {
-                let at = self.slot(cell).mark;
-                if at > state.now || self.seeded(Fault::NoRetryFloor) {
-                    see(at, Due::Retry(self.leg(cell)));
-                }
+                see(self.slot(cell).mark, Due::Retry(self.leg(cell)));
             }
         }
         next
