@@ -306,6 +306,48 @@ fn a_clock_that_steps_back_stands_still() {
     }
 }
 
+#[test]
+fn what_happens_on_a_clock_that_stepped_back_happens_at_the_latest_instant_seen() {
+    let mut client = Client::new(config());
+    let latest = client.now;
+    client.granted(0);
+    client.now = Instant::from_millis(1);
+    client.ask(&petition(1));
+    client.ask(&petition(2));
+    let snapshot = client.snapshot();
+    assert_eq!((snapshot.breaker, snapshot.since), (BreakerState::Open, latest));
+}
+
+#[test]
+fn a_cooldown_that_is_over_is_not_prolonged() {
+    let mut client = open();
+    client.wait(COOLDOWN);
+    client.reconfigure(|config| config.breaker.cooldown = Span::from_secs(600));
+    assert_eq!(client.state(), BreakerState::HalfOpen);
+}
+
+#[test]
+fn the_time_open_grows_while_the_breaker_is_open() {
+    let mut client = open();
+    for second in 0..30 {
+        assert_eq!(client.snapshot().counters.time_open, Span::from_secs(second));
+        client.wait(Span::from_secs(1));
+    }
+    client.wait(Span::from_secs(5));
+    assert_eq!(client.snapshot().counters.time_open, COOLDOWN);
+}
+
+#[test]
+fn a_deadline_within_a_quarter_of_the_threshold_is_too_near() {
+    let mut client = Client::new(config());
+    let quarter = Span::from_micros(62_500);
+    let mut petition = petition(0);
+    petition.deadline = Some(client.now + quarter);
+    assert_eq!(client.refused_to(&petition), (Reason::DeadlineNear, None));
+    petition.deadline = Some(client.now + quarter + Span::from_nanos(1));
+    client.granted_to(&petition);
+}
+
 /// All kinds of calls at these instants, without an expectation but that refusals look ahead.
 fn everything_at(client: &mut Client, instants: &[Instant]) {
     for &now in instants {

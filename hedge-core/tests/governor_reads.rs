@@ -113,6 +113,21 @@ fn legs_of_an_impaired_node_do_not_move_the_threshold() {
 }
 
 #[test]
+fn legs_of_a_node_that_is_demoted_still_do_not_move_the_threshold() {
+    let mut config = config();
+    config.impaired.window = Span::from_secs(1);
+    let mut client = Client::new(config);
+    one_dead_node(&mut client);
+    client.wait(Span::from_secs(2));
+    let node = client.governor.node(client.now, NodeId(4)).unwrap();
+    assert!(node.demoted && !node.impaired);
+    for _ in 0..5_000 {
+        client.ended(4, Span::from_millis(200), LegEnd::Cut);
+    }
+    assert!(close(client.snapshot().threshold[0], 20), "{:?}", client.snapshot());
+}
+
+#[test]
 fn legs_that_tell_nothing_of_time_do_not_move_the_threshold() {
     let causes = [
         Cause::Refused,
