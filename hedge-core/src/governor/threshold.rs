@@ -400,15 +400,22 @@ mod tests {
         let mut estimator = with_far(Span::from_millis(40));
         let quantile = estimator.threshold(secs(1), &SPEND, LegKind::Suspect);
         let threshold = estimator.threshold(secs(1), &SPEND, LegKind::Original);
-        // 2 % with one cell is one leg in 50, and 220 legs of 10,000 are more than that.
-        let factor = Factor::Spend {
-            target_ppm: 20_000,
-            cells: 1,
-            least_milli: 1_000,
-            most_milli: 6_000,
-            until_known_milli: 3_000,
-        };
-        assert_eq!(estimator.threshold(secs(1), &Adaptive { factor, ..SPEND }, LegKind::Original), quantile);
+        // One leg in 50, and one in 143: both far quantiles are 10 ms then.
+        for (target_ppm, cells) in [(140_000, 7), (7_000, 1)] {
+            let factor = Factor::Spend {
+                target_ppm,
+                cells,
+                least_milli: 1_000,
+                most_milli: 6_000,
+                until_known_milli: 3_000,
+            };
+            let other = Adaptive { factor, ..SPEND };
+            let expected =
+                quantile.as_nanos() * u64::from(estimator.estimate(secs(1), &other).factor_milli) / 1_000;
+            assert!(expected < threshold.as_nanos());
+            assert_eq!(estimator.threshold(secs(1), &other, LegKind::Original).as_nanos(), expected);
+            assert_eq!(estimator.threshold(secs(1), &SPEND, LegKind::Original), threshold);
+        }
         let median = Adaptive { quantile_ppm: 500_000, ..SPEND };
         assert!(stands_for(estimator.threshold(secs(1), &median, LegKind::Suspect), Span::from_millis(1)));
         assert_eq!(estimator.threshold(secs(1), &SPEND, LegKind::Original), threshold);
@@ -462,6 +469,24 @@ mod tests {
         }
         assert_eq!(estimator.threshold(secs(1), &P99, LegKind::Suspect), before);
         assert!(stands_for(estimator.threshold(secs(2), &P99, LegKind::Suspect), Span::from_millis(40)));
+    }
+
+    #[test]
+    fn what_is_forgotten_acts_at_once() {
+        let mut estimator = Estimator::NEW;
+        for (at, millis) in [(29, 40), (30, 10)] {
+            for _ in 0..1_000 {
+                estimator.record(secs(at), Span::from_millis(millis));
+            }
+        }
+        assert!(stands_for(estimator.threshold(secs(59), &P99, LegKind::Suspect), Span::from_millis(40)));
+        // No leg was recorded since.
+        assert!(stands_for(estimator.threshold(secs(60), &P99, LegKind::Suspect), Span::from_millis(10)));
+        // Both windows move on with the same leg.
+        estimator.record(secs(2_400), Span::from_millis(10));
+        for samples in [estimator.fast.samples(), estimator.slow.legs(secs(2_400)).samples()] {
+            assert_eq!(samples, 1);
+        }
     }
 
     #[test]
