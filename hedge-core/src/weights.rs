@@ -314,7 +314,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 512 }, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 512 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         /// The line of offsets is cut where any cell's stretch begins or ends; between two cuts nothing changes.
         #[test]

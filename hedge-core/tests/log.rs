@@ -344,7 +344,11 @@ where
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 2_000 }, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 2_000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_event_and_every_plan_is_read_as_it_was_written(
@@ -358,6 +362,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "strings from a pattern; fixed ones are refused above")]
     fn no_line_is_too_odd_to_be_read_or_refused(
         event in read_events(),
         asked in governor_events(),
