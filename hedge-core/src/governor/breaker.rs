@@ -479,6 +479,16 @@ mod tests {
     }
 
     #[test]
+    fn half_open_does_not_open_for_lost_probes() {
+        let mut bench = Bench::half_open();
+        bench.rules.useful = Some(Useful { outcomes: 1, least_won: 1, spend_ppm: 0 });
+        bench.settled(HedgeResult::Lost);
+        assert_eq!(bench.state(), HalfOpen);
+        bench.settled(HedgeResult::Lost);
+        assert_eq!(bench.state(), Closed);
+    }
+
+    #[test]
     fn half_open_frees_the_lease_of_a_probe_that_settles_nothing() {
         for (cells, result) in [
             (6, HedgeResult::Void),

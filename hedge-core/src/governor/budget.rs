@@ -208,6 +208,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refunded_is_not_held_by_the_gross_cap() {
+        let (mut ledger, now) = (Ledger::default(), Instant::ZERO);
+        for _ in 0..100 {
+            assert!(granted(&mut ledger, now, 7));
+            ledger.refund(7);
+        }
+    }
+
+    #[test]
     fn a_busy_client_has_the_burst_of_its_own_reads() {
         let mut ledger = Ledger::default();
         for millis in 0..1_000 {
@@ -250,6 +259,9 @@ mod tests {
         assert_eq!(ledger.tokens(now, &BUDGET), 2 * CELL, "a refund can't give back what was never granted");
         ledger.end_rehearsal();
         assert_eq!(ledger.tokens(now, &BUDGET), 7 * CELL);
+        ledger.charge(7);
+        ledger.end_rehearsal();
+        assert_eq!(ledger.tokens(now, &BUDGET), 0, "it is given back once");
     }
 
     #[test]
