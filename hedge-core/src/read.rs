@@ -703,7 +703,7 @@ impl StripeReadView {
                     return;
                 }
                 if let Some(at) = retry_at {
-                    self.slot_mut(cell).mark = self.no_sooner(at);
+                    self.ask_again_at(cell, at);
                 } else {
                     self.state.refused.insert(cell);
                     self.slot_mut(cell).no_cells = reason == Reason::NoCells;
@@ -720,7 +720,6 @@ impl StripeReadView {
         self.state.refund = self.state.refund.saturating_add(cells - launched);
         count(&mut self.state.tally.hedges);
         let late = (self.state.flying & self.state.late_legs).contains(cell);
-        let again = self.no_sooner(Instant::ZERO);
         let slot = self.slot_mut(cell);
         slot.epoch = permit.epoch;
         slot.probe = permit.probe;
@@ -730,14 +729,22 @@ impl StripeReadView {
             self.state.hedged.insert(cell);
         } else {
             if late {
-                slot.mark = again;
+                self.ask_again_at(cell, Instant::ZERO);
             }
             self.settle_hedge(cell, HedgeResult::Unused);
         }
     }
 
-    fn no_sooner(&self, at: Instant) -> Instant {
-        if self.seeded(Fault::NoRetryFloor) { at } else { at.max(self.state.now + self.state.retry_floor) }
+    /// Puts a late leg off until then, and at least for the floor; at the end of the clock, for good.
+    fn ask_again_at(&mut self, cell: u8, at: Instant) {
+        let floor = self.state.now + self.state.retry_floor;
+        let at = if self.seeded(Fault::NoRetryFloor) { at } else { at.max(floor) };
+        if at == Instant::MAX {
+            self.state.refused.insert(cell);
+            self.slot_mut(cell).no_cells = false;
+        } else {
+            self.slot_mut(cell).mark = at;
+        }
     }
 
     fn decoded(&mut self, ok: bool) {

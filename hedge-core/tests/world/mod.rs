@@ -2,6 +2,7 @@
 //! come late. Every read is [`Watched`], so each run checks the promises; a run that does not end fails its test.
 #![allow(dead_code, unused_imports)] // Each test file uses a part.
 
+mod hand;
 mod watched;
 
 use std::cmp::{Ordering, Reverse};
@@ -12,6 +13,7 @@ use hedge_core::{
     RequestId, Span, Verdict, Why,
 };
 
+pub(crate) use hand::{Hand, delivered};
 pub(crate) use watched::{Watched, at, grant, ms, plan, refuse, started};
 
 /// Seeded random numbers (splitmix).
