@@ -58,7 +58,8 @@ pub enum Threshold {
     Adaptive(Adaptive),
 }
 
-/// A threshold that follows what legs take: a quantile of the last minute times a factor.
+/// A threshold that follows what legs take: a quantile of the last minute times a factor (of the last
+/// forty, for clients that read too rarely).
 ///
 /// With [`Factor::Spend`] the factor is the ratio of a far quantile to that quantile over the last forty
 /// minutes: the scale follows at once, the shape slowly.
@@ -72,7 +73,7 @@ pub struct Adaptive {
     pub floor: Span,
     /// Never higher than this.
     pub ceiling: Span,
-    /// The threshold while there are fewer than `10 / (1 - quantile)` samples.
+    /// The threshold while there are fewer than `10 / (1 - quantile)` samples, also in forty minutes.
     pub until_known: Span,
     /// Hedge legs are late at the bare quantile, without the factor.
     pub hedge_legs_at_quantile: bool,

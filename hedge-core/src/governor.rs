@@ -181,8 +181,8 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
     /// Takes evidence in: everything that a read [tells](crate::Output::Tell).
     ///
     /// The threshold learns from legs of all kinds, with their cell, cut by the end of the read or timed out (at
-    /// least so long), unless their node is impaired or demoted, this leg included. Of an unknown node nothing is
-    /// learnt.
+    /// least so long), unless their node is impaired, demoted or late far more often than a healthy one, this leg included. Of
+    /// an unknown node nothing is learnt.
     pub fn record(&mut self, now: Instant, evidence: &Evidence) {
         let now = self.advance(now);
         match *evidence {
@@ -501,10 +501,24 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             return;
         }
         let tells = matches!(leg.end, LegEnd::Delivered | LegEnd::Cut | LegEnd::Failed(Cause::Timeout));
-        // One dead node of nine would carry the threshold to its ceiling.
-        if tells && !self.nodes.impaired(now, node, &self.config.impaired) && !self.nodes.demoted(node) {
+        if tells && self.tells_of_health(now, node) {
             estimator(&mut self.estimators, size_class).record(now, leg.took);
         }
+    }
+
+    /// Whether this node's legs tell what healthy nodes take: not while it is impaired or demoted, and no more once it is
+    /// late three times as often as the quantile makes a healthy one, or one time in a hundred if that is more. A node that dies is
+    /// impaired only when a good share of its window is late; until then it would carry the threshold to ten times its value.
+    fn tells_of_health(&self, now: Instant, node: NodeId) -> bool {
+        let rule = &self.config.impaired;
+        let usual_ppm = match &self.config.threshold {
+            Threshold::Fixed(_) => 0,
+            Threshold::Adaptive(adaptive) => 1_000_000_u32.saturating_sub(adaptive.quantile_ppm),
+        };
+        let share_ppm = usual_ppm.saturating_mul(3).max(10_000);
+        !self.nodes.demoted(node)
+            && !self.nodes.impaired(now, node, rule)
+            && !self.nodes.late_beyond(now, node, rule, share_ppm)
     }
 
     fn record_outcome(&mut self, now: Instant, permit: Permit, cells: u8, result: HedgeResult) {

@@ -157,6 +157,11 @@ impl Nodes<[NodeState]> {
         self.state(node).is_some_and(|state| state.slow(now, health))
     }
 
+    /// Whether more than so many millionths of the node's requests were late, and enough of them to say so.
+    pub(crate) fn late_beyond(&self, now: Instant, node: NodeId, rule: &Impaired, share_ppm: u32) -> bool {
+        self.state(node).is_some_and(|state| state.late_beyond(now, rule, share_ppm))
+    }
+
     pub(crate) fn demoted(&self, node: NodeId) -> bool {
         self.state(node).is_some_and(|state| state.is(Mark::Demoted))
     }

@@ -21,7 +21,7 @@ pub(crate) enum LegKind {
 pub struct Estimate {
     /// Legs in the fast window: those of the current 30 seconds and of the 30 before them.
     pub samples: u64,
-    /// Their quantile; `None` if there are none.
+    /// Their quantile, or that of the last forty minutes' legs while they are too few; `None` if there are none of these either.
     pub quantile: Option<Span>,
     /// The factor, in thousandths.
     pub factor_milli: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Estimator {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct LookUp {
     at: Instant,
-    /// Of the fast window; zero if it was empty.
+    /// Zero if there was none.
     quantile: Span,
     /// Far quantile over bare quantile in the slow window, in thousandths, if it is known.
     ratio_milli: Option<u32>,
@@ -92,7 +92,7 @@ impl Estimator {
     }
 
     /// When a leg that starts now is late: quantile times factor, or `until_known` while fewer than
-    /// `10 / (1 - quantile)` legs are in the fast window; never below the floor or above the ceiling (if the
+    /// `10 / (1 - quantile)` legs are in either window (the fast one counts if it has them, else the slow one); never below the floor or above the ceiling (if the
     /// two contradict each other, the ceiling holds).
     ///
     /// With [`Factor::Spend`] the factor is `until_known_milli`, without bounds, while fewer than
@@ -103,7 +103,9 @@ impl Estimator {
     #[inline]
     pub(crate) fn threshold(&mut self, now: Instant, adaptive: &Adaptive, kind: LegKind) -> Span {
         self.advance(now);
-        let threshold = if Share::above(adaptive.quantile_ppm).is_known_from(self.fast.samples()) {
+        let share = Share::above(adaptive.quantile_ppm);
+        let known = share.is_known_from(self.fast.samples()) || share.is_known_from(self.slow.samples());
+        let threshold = if known {
             if self.is_stale(now, adaptive) {
                 self.look_up(now, adaptive);
             }
@@ -122,10 +124,9 @@ impl Estimator {
 
     /// What is known at `now`, looked up without any lag.
     pub(crate) fn estimate(&self, now: Instant, adaptive: &Adaptive) -> Estimate {
-        let fast = self.fast.legs(now);
         Estimate {
-            samples: fast.samples(),
-            quantile: fast.exceeded_by(Share::above(adaptive.quantile_ppm)),
+            samples: self.fast.legs(now).samples(),
+            quantile: self.quantile(now, Share::above(adaptive.quantile_ppm)),
             factor_milli: factor_milli(&adaptive.factor, self.ratio_milli(now, adaptive)),
         }
     }
@@ -154,7 +155,7 @@ impl Estimator {
     #[cold]
     fn look_up(&mut self, now: Instant, adaptive: &Adaptive) {
         let (target_ppm, cells) = target(&adaptive.factor);
-        let quantile = self.fast.legs(now).exceeded_by(Share::above(adaptive.quantile_ppm));
+        let quantile = self.quantile(now, Share::above(adaptive.quantile_ppm));
         self.last = LookUp {
             at: now,
             quantile: quantile.unwrap_or(Span::ZERO),
@@ -164,6 +165,13 @@ impl Estimator {
             cells,
             legs_since: 0,
         };
+    }
+
+    /// The quantile of the fast window, or of the slow one while the fast one holds too few legs.
+    fn quantile(&self, now: Instant, share: Share) -> Option<Span> {
+        let fast = self.fast.legs(now);
+        let legs = if share.is_known_from(fast.samples()) { fast } else { self.slow.legs(now) };
+        legs.exceeded_by(share)
     }
 
     /// The far quantile over the bare one in the slow window, if ten legs lie beyond the far one.
@@ -312,14 +320,36 @@ mod tests {
             estimator.record(secs(1), Span::from_millis(10));
         }
         assert!(stands_for(estimator.threshold(secs(1), &P99, LegKind::HedgeLeg), Span::from_millis(10)));
-        // A minute later it is forgotten, also if nothing was recorded in between.
-        assert_eq!(estimator.threshold(secs(61), &P99, LegKind::HedgeLeg), P99.until_known);
+        // Forty minutes later it is forgotten, also if nothing was recorded in between.
+        assert_eq!(estimator.threshold(secs(2_401), &P99, LegKind::HedgeLeg), P99.until_known);
         // p50 needs 20 samples, p99.99 needs 100,000, p100 can't be known.
         for (ppm, needed) in [(0, 10), (500_000, 20), (999_900, 100_000), (999_999, 10_000_000)] {
             let share = Share::above(ppm);
             assert!(share.is_known_from(needed) && !share.is_known_from(needed - 1), "{ppm}");
         }
         assert!(!Share::above(1_000_000).is_known_from(1 << 33));
+    }
+
+    #[test]
+    fn a_client_that_reads_rarely_goes_by_the_last_forty_minutes() {
+        let mut estimator = Estimator::NEW;
+        // One leg a second: never a thousand in a minute.
+        for second in 0..1_000 {
+            assert_eq!(
+                estimator.threshold(secs(second), &P99, LegKind::HedgeLeg),
+                P99.until_known,
+                "{second}"
+            );
+            estimator.record(secs(second), Span::from_millis(10));
+        }
+        let now = secs(1_001);
+        assert!(stands_for(estimator.threshold(now, &P99, LegKind::HedgeLeg), Span::from_millis(10)));
+        assert!(estimator.estimate(now, &P99).quantile.is_some());
+        // A busy minute is what counts again.
+        for _ in 0..2_000 {
+            estimator.record(now, Span::from_millis(50));
+        }
+        assert!(stands_for(estimator.threshold(now, &P99, LegKind::HedgeLeg), Span::from_millis(50)));
     }
 
     #[test]

@@ -467,7 +467,7 @@ impl<const N: usize> Watched<N> {
             assert_eq!(petition.cells, cells, "rule 7: the cheapest set");
         } else {
             let Mode::Eager(extra) = self.plan.mode else { panic!("an eager petition of another mode") };
-            let wish = (k + extra).saturating_sub((self.held | flying).len());
+            let wish = k.saturating_add(extra).saturating_sub((self.held | flying).len());
             assert_eq!(petition.cells, wish.min(fresh.len()), "rule 11: k + d");
         }
         self.owed = Some(petition);

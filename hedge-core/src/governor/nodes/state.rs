@@ -199,8 +199,14 @@ impl NodeState {
         if rule.legs <= 1 && rule.share_percent == 0 {
             return true;
         }
+        self.late_beyond(now, rule, u32::from(rule.share_percent) * 10_000)
+    }
+
+    /// Whether within the window at least as many of its requests as the rule has it, and more than so many
+    /// millionths of them, were late.
+    pub(super) fn late_beyond(&self, now: Instant, rule: &Impaired, share_ppm: u32) -> bool {
         let (started, late) = self.lateness(now, rule);
-        late >= rule.legs.into() && u64::from(late) * 100 > u64::from(started) * u64::from(rule.share_percent)
+        late >= rule.legs.into() && u64::from(late) * 1_000_000 > u64::from(started) * u64::from(share_ppm)
     }
 
     /// Whether it is impaired, its last late leg in `epoch`; `None`: in any.
