@@ -674,6 +674,16 @@ impl StripeReadView {
             HedgeResult::Void => &mut tally.void,
             HedgeResult::Unused => &mut tally.unused,
         });
+        if result != HedgeResult::Won {
+            // Legs that have not begun may yet be refunded: what is settled can't be.
+            let idle = self.state.charged.iter().filter(|&cell| {
+                let Slot { why, grant, .. } = *self.slot(cell);
+                why == Why::Hedge && grant == straggler
+            });
+            let idle = idle.count() as u8;
+            let slot = self.slot_mut(straggler);
+            slot.cells = slot.cells.saturating_sub(idle);
+        }
         self.slot_mut(straggler).result = result;
         self.state.to_settle.insert(straggler);
     }

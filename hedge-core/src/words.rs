@@ -305,7 +305,8 @@ pub enum Evidence {
     Hedge {
         /// The grant's.
         permit: Permit,
-        /// How many of the granted cells it cost: those launched and not refunded.
+        /// How many of the granted cells it cost: those that work began on, and of a hedge that won all that were
+        /// launched and not refunded.
         cells: u8,
         /// What came of it.
         result: HedgeResult,

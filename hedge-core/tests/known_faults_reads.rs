@@ -377,7 +377,7 @@ fn what_is_sent_is_counted_and_nothing_else() {
     hand.deliver(11, 0);
     let tally = hand.watched.read.tally();
     assert_eq!((tally.launched, tally.hedges, tally.lost), (2, 1, 1));
-    assert_eq!((hand.refunded(), hand.hedges()), (1, vec![(1, HedgeResult::Lost)]));
+    assert_eq!((hand.refunded(), hand.hedges()), (1, vec![(0, HedgeResult::Lost)]));
     assert_eq!(hand.stop(12, 1).refunded(), 1, "it never began");
 }
 
@@ -662,8 +662,8 @@ fn waiting_for_a_worker_is_not_slowness() {
 fn a_silent_leg_is_late_from_its_own_start() {
     let mut fates = [Fate::delivered(1); 9];
     fates[0] = Fate::SILENT;
-    for cell in 1..6 {
-        fates[cell] = Fate::delivered(1 + 2 * cell as u64);
+    for (fate, after) in fates[1..6].iter_mut().zip([3, 5, 7, 9, 11]) {
+        *fate = Fate::delivered(after);
     }
     let (ended, log) = run::<9>(&plan(6, 9, 0..6), fates, Habits::default(), always);
     let asked = log.iter().find(|(_, output)| matches!(output, Output::Petition(_)));

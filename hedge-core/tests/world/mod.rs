@@ -88,6 +88,9 @@ pub(crate) struct Begun {
 
 /// What the world does and the governor says.
 pub(crate) trait Script {
+    /// A read is about to begin.
+    fn prepare<const N: usize>(&mut self, _now: Instant, _plan: &mut ReadPlan<N>) {}
+
     fn fate(&mut self, begun: &Begun) -> Fate;
 
     fn decide(&mut self, now: Instant, read: usize, petition: &Petition) -> Verdict;
@@ -349,6 +352,7 @@ impl<S: Script, const N: usize> World<S, N> {
     fn happen(&mut self, event: Event) {
         match event {
             Event::Begin(read) => {
+                self.script.prepare(self.now, &mut self.parties[read].plan);
                 let watched = Watched::new(self.now, &self.parties[read].plan).with_fault(self.habits.fault);
                 self.parties[read].watched = Some(watched);
                 self.settle(read);
