@@ -124,7 +124,7 @@ pub use config::{
 pub use governor::{
     BreakerState, Counters, Estimate, Governor, GovernorInner, GovernorView, NodeHealth, NodeState, Snapshot,
 };
-pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep};
+pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep, Reply};
 pub use pipeline::{AckTimes, Eject, PipelineConfig, PipelineConfigError, PipelineWatch, WriteHealth};
 pub use plan::{CheckedPlan, Clocks, Mode, PlanError, ReadPlan};
 #[cfg(feature = "testing")]

@@ -8,7 +8,10 @@ use core::str::FromStr;
 
 use heapless::Vec;
 
-use crate::{Evidence, Input, Instant, Petition};
+use crate::{
+    Config, ConfigError, Evidence, GovernorView, Input, Instant, Output, Petition, ReadPlan, StripeReadView,
+    Verdict,
+};
 pub use fields::EventError;
 
 /// One thing that happened to a read.
@@ -47,22 +50,101 @@ pub enum ReadStep {
     Polled(u16),
 }
 
-/// One thing that happened to a governor: as [`ReadEvent`].
+impl ReadEvent {
+    /// Does to a read what happened then; `output` gets what the polls give. From the same plan and the same start, the events of
+    /// a run give its outputs again.
+    ///
+    /// ```
+    /// use hedge_core::{CellSet, EventLog, Instant, Output, ReadEvent, ReadPlan, StripeRead};
+    ///
+    /// let mut plan = ReadPlan::<3>::new(2, 3);
+    /// plan.wanted = CellSet::from([0]);
+    /// let log: EventLog<ReadEvent, 10> = "0 polled outputs=1\n0 started leg=0.1 request=0\n7 delivered leg=0.1\n7 polled outputs=2".parse()?;
+    ///
+    /// let mut read = StripeRead::new(Instant::ZERO, &plan)?;
+    /// let mut last = None;
+    /// for event in &log {
+    ///     event.replay(&mut read, |output| last = Some(output));
+    /// }
+    /// assert!(matches!(last, Some(Output::Tell(_))) && read.poll_output().is_some_and(|output| matches!(output, Output::Finish(_))));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn replay(&self, read: &mut StripeReadView, mut output: impl FnMut(Output)) {
+        match self.what {
+            ReadStep::Input(input) => read.handle(self.at, input),
+            ReadStep::Polled(outputs) => {
+                for _ in 0..outputs {
+                    match read.poll_output() {
+                        Some(one) => output(one),
+                        None => break,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One thing that happened to a governor: as [`ReadEvent`]. `N` is the capacity of the plans that it prepares.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct GovernorEvent {
+pub struct GovernorEvent<const N: usize = 9> {
     /// The instant that the governor was given.
     pub at: Instant,
     /// What happened.
-    pub what: GovernorStep,
+    pub what: GovernorStep<N>,
 }
 
 /// What happens to a governor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum GovernorStep {
+#[allow(clippy::large_enum_variant, reason = "there is no allocation to put the large ones in")]
+pub enum GovernorStep<const N: usize = 9> {
     /// It was asked.
     Decide(Petition),
     /// It was told.
     Record(Evidence),
+    /// It prepared this plan, which is as it was before.
+    Prepare(ReadPlan<N>),
+    /// It took this configuration.
+    Reconfigure(Config),
+    /// It was looked at ([`snapshot`](GovernorView::snapshot) or [`node`](GovernorView::node)), so that time acted.
+    Look,
+}
+
+/// What a governor answered.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is no allocation to put the large ones in")]
+pub enum Reply<const N: usize = 9> {
+    /// To a petition.
+    Verdict(Verdict),
+    /// A plan, prepared.
+    Plan(ReadPlan<N>),
+    /// Whether the configuration was a good one.
+    Reconfigured(Result<(), ConfigError>),
+    /// Nothing.
+    None,
+}
+
+impl<const N: usize> GovernorEvent<N> {
+    /// Does to a governor what happened then, and returns its answer. With the same configuration at first, the events of a run
+    /// give its answers again.
+    pub fn replay<const CLASSES: usize>(&self, governor: &mut GovernorView<CLASSES>) -> Reply<N> {
+        match &self.what {
+            GovernorStep::Decide(petition) => Reply::Verdict(governor.decide(self.at, petition)),
+            GovernorStep::Record(evidence) => {
+                governor.record(self.at, evidence);
+                Reply::None
+            }
+            GovernorStep::Prepare(plan) => {
+                let mut plan = *plan;
+                governor.prepare(self.at, &mut plan);
+                Reply::Plan(plan)
+            }
+            GovernorStep::Reconfigure(config) => Reply::Reconfigured(governor.reconfigure(self.at, *config)),
+            GovernorStep::Look => {
+                let _ = governor.snapshot(self.at);
+                Reply::None
+            }
+        }
+    }
 }
 
 /// The first `CAP` events of a run, in order.

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use hedge_core::{
-    Cause, CellSet, Clocks, EventError, Evidence, GovernorEvent, GovernorStep, HedgeResult, Input, Instant,
-    LegEnd, LegId, Mode, NodeId, Permit, Petition, ReadEvent, ReadPlan, ReadStep, Reason, RequestId, Span,
-    Subject, Verdict, Why,
+    Cause, CellSet, Clocks, Config, EventError, Evidence, GovernorEvent, GovernorStep, HedgeResult, Input,
+    Instant, LegEnd, LegId, Mode, NodeId, Permit, Petition, ReadEvent, ReadPlan, ReadStep, Reason, RequestId,
+    Span, Subject, Verdict, Why,
 };
 use proptest::prelude::*;
 
@@ -105,6 +105,17 @@ fn each_event_of_a_governor_has_its_line() {
     ] {
         assert_text(governor_event(GovernorStep::Record(evidence)), text);
     }
+    assert_text(governor_event(GovernorStep::Look), "5 looked-at");
+    let plan = ReadPlan::<9>::new(6, 9);
+    let line = format!("5 prepared {}", plan.to_string().strip_prefix("plan ").unwrap());
+    assert_text(governor_event(GovernorStep::Prepare(plan)), &line);
+    let config = Config::hubspot(Span::from_millis(250));
+    let step = governor_event(GovernorStep::Reconfigure(config));
+    assert!(step.to_string().starts_with("5 reconfigured enabled=true "), "{step}");
+    assert_eq!(step.to_string().parse(), Ok(step));
+    let error = "5 reconfigured threshold.millis=-1".parse::<GovernorEvent>().unwrap_err();
+    assert!(matches!(error, EventError::Config { at: 15, .. }), "{error}");
+    assert!(error.to_string().contains("threshold.millis"), "{error}");
 }
 
 #[test]
@@ -288,9 +299,23 @@ fn evidence() -> impl Strategy<Value = Evidence> {
     ]
 }
 
+fn configs() -> impl Strategy<Value = Config> {
+    (any::<bool>(), 1..u64::MAX, any::<u32>()).prop_map(|(hubspot, nanos, rate)| {
+        let mut config = if hubspot { Config::hubspot(Span::from_nanos(nanos)) } else { Config::default() };
+        config.max_per_second = rate;
+        config.breaker.cooldown = Span::from_nanos(nanos);
+        config
+    })
+}
+
 fn governor_events() -> impl Strategy<Value = GovernorEvent> {
-    let steps =
-        prop_oneof![petitions().prop_map(GovernorStep::Decide), evidence().prop_map(GovernorStep::Record),];
+    let steps = prop_oneof![
+        4 => petitions().prop_map(GovernorStep::Decide),
+        4 => evidence().prop_map(GovernorStep::Record),
+        1 => plans().prop_map(GovernorStep::Prepare),
+        1 => configs().prop_map(GovernorStep::Reconfigure),
+        1 => Just(GovernorStep::Look),
+    ];
     (instants(), steps).prop_map(|(at, what)| GovernorEvent { at, what })
 }
 

@@ -3,7 +3,8 @@
 use core::fmt::{self, Formatter, Write};
 
 use crate::{
-    Cause, CellSet, HedgeResult, Instant, LegEnd, LegId, Mode, NodeId, Reason, RequestId, Span, Why,
+    Cause, CellSet, Config, ConfigError, HedgeResult, Instant, LegEnd, LegId, Mode, NodeId, Reason,
+    RequestId, Span, Why,
 };
 
 /// Why a line is no event, or no plan. Positions are bytes of the line, from 0.
@@ -36,6 +37,13 @@ pub enum EventError {
         /// Where the name begins.
         at: usize,
     },
+    /// The rest of the line is no configuration.
+    Config {
+        /// Where that rest begins.
+        at: usize,
+        /// What is wrong with it.
+        error: ConfigError,
+    },
     /// The event is complete, but the line goes on.
     Beyond {
         /// From where.
@@ -50,6 +58,7 @@ impl fmt::Display for EventError {
             Self::Field { at, field } => write!(f, "at byte {at} should stand {field}"),
             Self::Value { at, field, expected } => write!(f, "{field} at byte {at} must be {expected}"),
             Self::Event { at } => write!(f, "at byte {at} should stand the name of an event"),
+            Self::Config { at, error } => write!(f, "at byte {at} should follow a configuration: {error}"),
             Self::Beyond { at } => write!(f, "the line goes on at byte {at}, though all is said"),
         }
     }
@@ -361,6 +370,16 @@ impl<'a> Line<'a> {
             Instant::read(word).ok_or(EventError::Value { at, field, expected: Instant::EXPECTED })?;
         let (at, name) = self.word("the name of an event")?;
         Ok((instant, at, name))
+    }
+
+    /// The rest of the line, as names and values of a configuration. Names that are not there have their default.
+    pub(super) fn take_config(&mut self) -> Result<Config> {
+        let at = self.at();
+        let words = core::mem::take(&mut self.rest).split_ascii_whitespace();
+        let pairs = words.map(|word| word.split_once('=').unwrap_or((word, "")));
+        let mut config = Config::default();
+        config.set_all(pairs).map_err(|error| EventError::Config { at, error })?;
+        Ok(config)
     }
 
     pub(super) fn end(mut self) -> Result<()> {

@@ -106,18 +106,27 @@ fn read_permit(line: &mut Line<'_>) -> Result<Permit> {
     Ok(Permit { epoch: line.take("epoch=")?, probe: line.take("probe=")? })
 }
 
-impl fmt::Display for GovernorEvent {
+impl<const N: usize> fmt::Display for GovernorEvent<N> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.at.write(f)?;
         f.write_char(' ')?;
         match &self.what {
             GovernorStep::Decide(petition) => write_petition(f, petition),
             GovernorStep::Record(evidence) => write_evidence(f, evidence),
+            GovernorStep::Prepare(plan) => {
+                f.write_str("prepared")?;
+                write_plan(f, plan)
+            }
+            GovernorStep::Reconfigure(config) => {
+                f.write_str("reconfigured")?;
+                config.pairs().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+            }
+            GovernorStep::Look => f.write_str("looked-at"),
         }
     }
 }
 
-impl FromStr for GovernorEvent {
+impl<const N: usize> FromStr for GovernorEvent<N> {
     type Err = EventError;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -125,6 +134,9 @@ impl FromStr for GovernorEvent {
         let (instant, at, name) = line.head()?;
         let what = match name {
             "asked-late" | "asked-eager" => GovernorStep::Decide(read_petition(&mut line, name)?),
+            "prepared" => GovernorStep::Prepare(read_plan(&mut line)?),
+            "reconfigured" => GovernorStep::Reconfigure(line.take_config()?),
+            "looked-at" => GovernorStep::Look,
             _ => GovernorStep::Record(read_evidence(&mut line, at, name)?),
         };
         line.end()?;
@@ -236,35 +248,65 @@ fn read_evidence(line: &mut Line<'_>, at: usize, name: &str) -> Result<Evidence>
     })
 }
 
+fn write_plan<const N: usize>(f: &mut Formatter<'_>, plan: &ReadPlan<N>) -> fmt::Result {
+    let ReadPlan { k, n, wanted, zero, missing, avoid, suspect, node, order, size_class, deadline, .. } =
+        plan;
+    let ReadPlan { mode, clocks, spare, max_tries, hints, .. } = plan;
+    let Clocks { late, late_hedge, late_suspect, stall, connect_counts, retry_floor } = clocks;
+    put(f, "k=", k)?;
+    put(f, "n=", n)?;
+    put(f, "wanted=", wanted)?;
+    put(f, "zero=", zero)?;
+    put(f, "missing=", missing)?;
+    put(f, "avoid=", avoid)?;
+    put(f, "suspect=", suspect)?;
+    put_list(f, "nodes=", node)?;
+    put_list(f, "order=", order)?;
+    put(f, "class=", size_class)?;
+    put(f, "deadline=", deadline)?;
+    put(f, "mode=", mode)?;
+    put(f, "late=", late)?;
+    put(f, "late-hedge=", late_hedge)?;
+    put(f, "late-suspect=", late_suspect)?;
+    put(f, "stall=", stall)?;
+    put(f, "connect-counts=", connect_counts)?;
+    put(f, "retry-floor=", retry_floor)?;
+    put(f, "spare=", spare)?;
+    put(f, "max-tries=", max_tries)?;
+    put(f, "hints=", hints)
+}
+
+fn read_plan<const N: usize>(line: &mut Line<'_>) -> Result<ReadPlan<N>> {
+    let mut plan = ReadPlan::new(line.take("k=")?, line.take("n=")?);
+    plan.wanted = line.take("wanted=")?;
+    plan.zero = line.take("zero=")?;
+    plan.missing = line.take("missing=")?;
+    plan.avoid = line.take("avoid=")?;
+    plan.suspect = line.take("suspect=")?;
+    plan.node = line.take_list("nodes=", NodeId::UNKNOWN)?;
+    plan.order = line.take_list("order=", 0)?;
+    plan.size_class = line.take("class=")?;
+    plan.deadline = line.take("deadline=")?;
+    plan.mode = line.take("mode=")?;
+    plan.clocks = Clocks {
+        late: line.take("late=")?,
+        late_hedge: line.take("late-hedge=")?,
+        late_suspect: line.take("late-suspect=")?,
+        stall: line.take("stall=")?,
+        connect_counts: line.take("connect-counts=")?,
+        retry_floor: line.take("retry-floor=")?,
+    };
+    plan.spare = line.take("spare=")?;
+    plan.max_tries = line.take("max-tries=")?;
+    plan.hints = line.take("hints=")?;
+    Ok(plan)
+}
+
 /// One line, for the head of a log: what a read has to be created from to replay it.
 impl<const N: usize> fmt::Display for ReadPlan<N> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { k, n, wanted, zero, missing, avoid, suspect, node, order, size_class, deadline, .. } =
-            self;
-        let Self { mode, clocks, spare, max_tries, hints, .. } = self;
-        let Clocks { late, late_hedge, late_suspect, stall, connect_counts, retry_floor } = clocks;
         f.write_str("plan")?;
-        put(f, "k=", k)?;
-        put(f, "n=", n)?;
-        put(f, "wanted=", wanted)?;
-        put(f, "zero=", zero)?;
-        put(f, "missing=", missing)?;
-        put(f, "avoid=", avoid)?;
-        put(f, "suspect=", suspect)?;
-        put_list(f, "nodes=", node)?;
-        put_list(f, "order=", order)?;
-        put(f, "class=", size_class)?;
-        put(f, "deadline=", deadline)?;
-        put(f, "mode=", mode)?;
-        put(f, "late=", late)?;
-        put(f, "late-hedge=", late_hedge)?;
-        put(f, "late-suspect=", late_suspect)?;
-        put(f, "stall=", stall)?;
-        put(f, "connect-counts=", connect_counts)?;
-        put(f, "retry-floor=", retry_floor)?;
-        put(f, "spare=", spare)?;
-        put(f, "max-tries=", max_tries)?;
-        put(f, "hints=", hints)
+        write_plan(f, self)
     }
 }
 
@@ -276,28 +318,7 @@ impl<const N: usize> FromStr for ReadPlan<N> {
     fn from_str(text: &str) -> Result<Self> {
         let mut line = Line::new(text);
         line.take::<Nothing>("plan")?;
-        let mut plan = Self::new(line.take("k=")?, line.take("n=")?);
-        plan.wanted = line.take("wanted=")?;
-        plan.zero = line.take("zero=")?;
-        plan.missing = line.take("missing=")?;
-        plan.avoid = line.take("avoid=")?;
-        plan.suspect = line.take("suspect=")?;
-        plan.node = line.take_list("nodes=", NodeId::UNKNOWN)?;
-        plan.order = line.take_list("order=", 0)?;
-        plan.size_class = line.take("class=")?;
-        plan.deadline = line.take("deadline=")?;
-        plan.mode = line.take("mode=")?;
-        plan.clocks = Clocks {
-            late: line.take("late=")?,
-            late_hedge: line.take("late-hedge=")?,
-            late_suspect: line.take("late-suspect=")?,
-            stall: line.take("stall=")?,
-            connect_counts: line.take("connect-counts=")?,
-            retry_floor: line.take("retry-floor=")?,
-        };
-        plan.spare = line.take("spare=")?;
-        plan.max_tries = line.take("max-tries=")?;
-        plan.hints = line.take("hints=")?;
+        let plan = read_plan(&mut line)?;
         line.end()?;
         Ok(plan)
     }
