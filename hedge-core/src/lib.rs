@@ -9,8 +9,8 @@
 //! - [`Governor`]: one a client. Threshold, breaker, rate, budget, what is known of each node, counters.
 //!
 //! They exchange plain values ([`Petition`], [`Verdict`], [`Evidence`]), so that the governor may sit in the same struct, behind
-//! a mutex, or on another thread. Beside them: [`PipelineWatch`] for slow nodes of a write pipeline, [`draw_sources`] for sources
-//! in given shares, [`EventLog`] to write a run down and replay it.
+//! a mutex, or on another thread. Beside them: [`PipelineWatch`] for slow nodes of a write pipeline, [`draw_sources`] and [`draw_read`] for sources in given
+//! shares, [`EventLog`] to write a run down and replay it.
 //!
 //! `no_std`, without allocation, unsafe code, clock or randomness; no input panics. Replicated data is the case k = 1.
 //!
@@ -131,7 +131,7 @@ pub use plan::{CheckedPlan, Clocks, Mode, PlanError, ReadPlan};
 pub use read::Fault;
 pub use read::{Abandoned, Due, Slot, StripeRead, StripeReadInner, StripeReadView, Tally};
 pub use time::{Instant, Span};
-pub use weights::{DrawError, draw_sources};
+pub use weights::{DrawError, draw_read, draw_sources};
 pub use words::{
     Cause, Evidence, HedgeResult, Input, LegEnd, LegId, NodeId, Outcome, Output, Permit, Petition, Reason,
     RequestId, Subject, Verdict, Why,

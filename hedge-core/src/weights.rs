@@ -4,10 +4,12 @@ use core::fmt;
 
 use crate::{CellSet, PlanError, ReadPlan};
 
-/// Draws the sources of a read, and puts them first in [`ReadPlan::order`].
+/// Draws the sources of a read, and puts them first in [`ReadPlan::order`]. To draw what a read reads in the first place, wanted
+/// cells included, use [`draw_read`].
 ///
-/// `weights` has one weight for each cell of the stripe, 0 to n-1. Drawn are as many cells as the read needs from
-/// the start: k, less the cells of zeros, less the wanted cells that are neither missing nor to be avoided.
+/// `weights` has one weight for each cell of the stripe, 0 to n-1. Drawn are as many cells as a rebuild takes: k, less
+/// the cells of zeros, less the wanted cells that come by themselves. If wanted cells are missing or to be avoided, that is the
+/// rebuild which the read starts with, and the other wanted cells come; else it is a hedge, and all but the straggler do.
 /// Candidates are the cells that are neither wanted, zeros nor missing. Of c cells drawn, cell j is one with the
 /// probability `c * weight[j] / (sum of the candidates' weights)`: if the weights are probabilities that add up to c,
 /// in any unit, with just those. A cell for which that is 1 or more is certain, and the others share what is left in
@@ -47,16 +49,58 @@ pub fn draw_sources<const N: usize>(
     weights: &[u32],
     random: u64,
 ) -> Result<CellSet, DrawError> {
+    check(plan, weights)?;
+    let coming = plan.wanted - plan.missing - plan.avoid;
+    let straggler = u8::from(coming == plan.wanted);
+    let held = (plan.zero | coming).len().saturating_sub(straggler);
+    let candidates = CellSet::first_n(plan.n) - plan.wanted - plan.zero - plan.missing;
+    Ok(put_first(plan, candidates, plan.k.saturating_sub(held), weights, random))
+}
+
+/// Draws which cells a read reads, and has it start with those: any k cells of a stripe are as good as the wanted ones, if rebuilding
+/// costs less than waiting in the longer queue. Wanted cells that were not drawn go to [`ReadPlan::avoid`].
+///
+/// The candidates are all cells that are neither zeros nor missing, as many are drawn as with the zeros make k, and the rest is as for
+/// [`draw_sources`]: with weights that add up to that number, each cell is read with exactly its probability. If all wanted cells are
+/// drawn, nothing is rebuilt, and of the others only those are read that a hedge takes.
+///
+/// Returns the cells that were drawn.
+///
+/// # Errors
+///
+/// As [`draw_sources`].
+pub fn draw_read<const N: usize>(
+    plan: &mut ReadPlan<N>,
+    weights: &[u32],
+    random: u64,
+) -> Result<CellSet, DrawError> {
+    check(plan, weights)?;
+    let candidates = CellSet::first_n(plan.n) - plan.zero - plan.missing;
+    let count = plan.k.saturating_sub(plan.zero.len());
+    let drawn = put_first(plan, candidates, count, weights, random);
+    plan.avoid |= plan.wanted - plan.zero - plan.missing - drawn;
+    Ok(drawn)
+}
+
+fn check<const N: usize>(plan: &ReadPlan<N>, weights: &[u32]) -> Result<(), DrawError> {
     plan.check().map_err(DrawError::Plan)?;
-    let n = usize::from(plan.n);
-    if weights.len() != n {
+    if weights.len() != usize::from(plan.n) {
         return Err(DrawError::Length { weights: weights.len(), n: plan.n });
     }
-    let held = plan.zero | (plan.wanted - plan.missing - plan.avoid);
-    let candidates = CellSet::first_n(plan.n) - plan.wanted - plan.zero - plan.missing;
-    let count = plan.k.saturating_sub(held.len()).min(candidates.len());
-    let mut drawn = draw(candidates - plan.avoid, count, weights, random);
+    Ok(())
+}
 
+/// Draws `count` of the candidates, those to avoid and those without weight last, and puts them first in the order.
+fn put_first<const N: usize>(
+    plan: &mut ReadPlan<N>,
+    candidates: CellSet,
+    count: u8,
+    weights: &[u32],
+    random: u64,
+) -> CellSet {
+    let n = usize::from(plan.n);
+    let count = count.min(candidates.len());
+    let mut drawn = draw(candidates - plan.avoid, count, weights, random);
     for pool in [candidates - plan.avoid, candidates] {
         for &cell in &plan.order[..n] {
             if drawn.len() < count && pool.contains(cell) {
@@ -69,7 +113,7 @@ pub fn draw_sources<const N: usize>(
     for (entry, &cell) in plan.order.iter_mut().zip(in_old_order(true).chain(in_old_order(false))) {
         *entry = cell;
     }
-    Ok(drawn)
+    drawn
 }
 
 /// Draws `count` of the candidates, or all with a weight if those are fewer.
@@ -235,9 +279,58 @@ mod tests {
         let mut held = plan(3, 9);
         held.missing = CellSet::EMPTY;
         held.wanted = CellSet::from([0, 1, 2]);
+        held.zero = CellSet::from([8]);
         let before = held;
         assert_eq!(draw_sources(&mut held, &[1; 9], 7), Ok(CellSet::EMPTY));
         assert_eq!(held, before);
+    }
+
+    #[test]
+    fn a_hedge_draws_what_it_takes_without_the_straggler() {
+        // RS-6-3: one of one wanted is late: six; one of six: one.
+        for (wanted, sources) in [(1, 6), (2, 5), (6, 1)] {
+            let mut hedged = plan(6, 9);
+            hedged.missing = CellSet::EMPTY;
+            hedged.wanted = CellSet::first_n(wanted);
+            let drawn = draw_sources(&mut hedged, &[1; 9], 7).unwrap();
+            assert_eq!(drawn.len(), sources);
+            assert!((drawn & hedged.wanted).is_empty());
+            assert_eq!(hedged.order[..usize::from(sources)].iter().copied().collect::<CellSet>(), drawn);
+        }
+    }
+
+    #[test]
+    fn a_drawn_read_reads_each_cell_with_its_share_and_not_the_wanted_ones_that_were_not_drawn() {
+        // RS-3-2 in units of 1/100: 300 is k.
+        let (weights, random) = ([90, 60, 30, 100, 20], 300 - 100);
+        let mut read_of = [0; 5];
+        for offset in 0..random {
+            let mut plan = ReadPlan::<5>::new(3, 5);
+            plan.wanted = CellSet::from([0, 1, 2]);
+            let drawn = draw_read(&mut plan, &weights, random_for(offset, random)).unwrap();
+            assert_eq!(drawn.len(), 3);
+            assert_eq!(plan.avoid, plan.wanted - drawn);
+            // The read launches exactly those, and no more.
+            let mut read = crate::StripeRead::new(crate::Instant::ZERO, &plan).unwrap();
+            let mut launched = CellSet::EMPTY;
+            while let Some(crate::Output::Launch { leg, .. }) = read.poll_output() {
+                launched.insert(leg.cell);
+            }
+            assert_eq!(launched, drawn);
+            for cell in drawn {
+                read_of[usize::from(cell)] += 1;
+            }
+        }
+        assert_eq!(read_of, [180, 120, 60, 200, 40]);
+    }
+
+    #[test]
+    fn a_drawn_read_of_replicas_reads_one_of_them() {
+        let mut plan = ReadPlan::<3>::new(1, 3);
+        plan.wanted = CellSet::from([0]);
+        assert_eq!(draw_read(&mut plan, &[0, 0, 1], 7), Ok(CellSet::from([2])));
+        assert_eq!((plan.avoid, plan.order), (CellSet::from([0]), [2, 0, 1]));
+        assert_eq!(draw_read(&mut plan, &[1, 1], 7), Err(DrawError::Length { weights: 2, n: 3 }));
     }
 
     #[test]
@@ -378,7 +471,8 @@ mod tests {
             let drawn = draw_sources(&mut plan, &weights, random).unwrap();
             let candidates = CellSet::first_n(9) - wanted - plan.zero - missing;
             prop_assert!(drawn.is_subset(candidates));
-            let held = (plan.zero | (wanted - missing - avoid)).len();
+            let coming = wanted - missing - avoid;
+            let held = (plan.zero | coming).len() - u8::from(coming == wanted);
             prop_assert_eq!(drawn.len(), k.saturating_sub(held).min(candidates.len()));
             // Drawn first, each part in its old order.
             let part = |drawn_ones: bool| order.into_iter().filter(move |&cell| drawn.contains(cell) == drawn_ones);
