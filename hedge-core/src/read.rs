@@ -661,7 +661,7 @@ impl StripeReadView {
     fn void(&mut self, straggler: u8) {
         self.state.hedged.remove(straggler);
         self.settle_hedge(straggler, HedgeResult::Void);
-        if self.state.flying.contains(straggler) {
+        if (self.state.flying & self.state.late_legs).contains(straggler) {
             self.slot_mut(straggler).mark = self.state.now;
         }
     }

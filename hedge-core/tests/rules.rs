@@ -280,6 +280,23 @@ fn siblings_never_move_a_legs_deadline() {
     assert_eq!(hand.watched.read.next_deadline(), Some((at(16), Due::Late(hand.leg(2)))));
 }
 
+/// Cell 0 was hedged, failed, and is tried again; then a leg of that hedge fails.
+#[test]
+fn a_hedge_that_fails_never_moves_the_deadline_of_its_stragglers_next_try() {
+    let mut stalling = plan::<4>(2, 4, [0, 1]);
+    stalling.missing = set([3]);
+    stalling.clocks.stall = Some(ms(4));
+    let mut hand = Hand::running(&stalling);
+    hand.input(3, Input::Progress(hand.leg(1)));
+    hand.timeout(4).grant(4).start(4);
+    hand.fail(5, 0, Cause::Timeout);
+    hand.fail(6, 1, Cause::Timeout);
+    assert_eq!(hand.launched_for(Why::Degraded), set([0, 1]));
+    hand.start(6).fail(7, 2, Cause::Timeout);
+    assert_eq!(hand.hedges(), [(1, HedgeResult::Void)]);
+    assert_eq!(hand.watched.read.next_deadline(), Some((at(10), Due::Late(hand.leg(0)))));
+}
+
 // Rule 7: the cheapest healthy set.
 
 #[test]

@@ -6,7 +6,7 @@ mod world;
 use std::collections::VecDeque;
 
 use hedge_core::{
-    Budget, Cause, CellSet, Config, Evidence, Governor, Input, Instant, Mode, NodeId, Outcome, Permit,
+    Budget, Cause, CellSet, Config, Evidence, Fault, Governor, Input, Instant, Mode, NodeId, Outcome, Permit,
     Petition, ReadPlan, Reason, RequestId, Span, Subject, Threshold, Verdict,
 };
 use proptest::prelude::*;
@@ -170,8 +170,12 @@ impl<const N: usize> Player<N> {
 }
 
 fn play<const N: usize>(k: u8, n: u8, seed: u64, steps: &[Step]) -> Watched<N> {
+    play_with(None, k, n, seed, steps)
+}
+
+fn play_with<const N: usize>(fault: Option<Fault>, k: u8, n: u8, seed: u64, steps: &[Step]) -> Watched<N> {
     let (origin, plan) = any_plan::<N>(k, n, seed);
-    let mut watched = Watched::new(origin, &plan);
+    let mut watched = Watched::new(origin, &plan).with_fault(fault);
     if !seed.is_multiple_of(4) {
         watched.poll_all();
     }
@@ -248,6 +252,27 @@ fn random_scripts_reach_every_end_and_every_result() {
     assert!(ends.iter().all(|&count| count > 20), "{ends:?}");
     assert!(results.iter().all(|&count| count > 5), "{results:?}");
     assert!(ignored > 1_000);
+}
+
+/// The watch has teeth.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn every_seeded_fault_is_caught() {
+    let faults = [
+        Fault::DeafWhileDecoding,
+        Fault::HedgeFailureSpendsTheCell,
+        Fault::ReleaseIgnoresTheDecode,
+        Fault::NoRetryFloor,
+        Fault::SiblingsRearmTheClock,
+    ];
+    for fault in faults {
+        let mut random = Random::new(13);
+        let caught = (0..3_000).any(|_| {
+            let (steps, seed) = (random_steps(&mut random, 120), random.next());
+            std::panic::catch_unwind(|| play_with::<9>(Some(fault), 6, 9, seed, &steps)).is_err()
+        });
+        assert!(caught, "{fault:?}");
+    }
 }
 
 const NODES: usize = 12;

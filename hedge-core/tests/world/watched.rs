@@ -15,6 +15,11 @@ struct Leg {
     given_up: bool,
     cancelled: bool,
     asked: bool,
+    late: bool,
+    start: Instant,
+    /// The last sign of life.
+    sign: Instant,
+    connected: Option<Instant>,
 }
 
 /// Who has a cell's buffer.
@@ -211,10 +216,12 @@ impl<const N: usize> Watched<N> {
     }
 
     fn note(&mut self, input: Input, was_over: bool, in_flight: CellSet) {
+        let was_decoding = self.can_decode();
         match input {
             Input::Started { leg, .. } => {
                 let known = self.legs[usize::from(leg.cell)].as_mut().expect("a live leg");
                 known.started = true;
+                (known.start, known.sign) = (self.now, self.now);
                 self.begun += u32::from(matches!(known.why, Why::Hedge | Why::Eager));
             }
             Input::Delivered(leg) => {
@@ -251,7 +258,20 @@ impl<const N: usize> Watched<N> {
                 }
                 self.no_decode |= !ok;
             }
-            Input::Connected(_) | Input::Progress(_) | Input::Timeout | Input::Abort => {}
+            Input::Connected(leg) | Input::Progress(leg) => {
+                let known = self.legs[usize::from(leg.cell)].as_mut().expect("a live leg");
+                known.sign = self.now;
+                if matches!(input, Input::Connected(_)) {
+                    known.connected.get_or_insert(self.now);
+                }
+            }
+            Input::Timeout if !was_decoding && self.read.outcome().is_none() => {
+                for cell in self.in_flight() {
+                    let late = self.due(cell).is_some_and(|due| due <= self.now);
+                    self.legs[usize::from(cell)].as_mut().expect("a leg").late |= late;
+                }
+            }
+            Input::Timeout | Input::Abort => {}
         }
         // Legs that are told of: those that left the flight, if work on them had begun.
         if !was_over {
@@ -281,6 +301,31 @@ impl<const N: usize> Watched<N> {
         }
     }
 
+    /// Whether a decode is to do, or runs.
+    fn can_decode(&self) -> bool {
+        self.decode.is_some() || (!self.no_decode && self.held.len() >= self.plan.k)
+    }
+
+    /// When a leg becomes late, from its own start alone.
+    fn due(&self, cell: u8) -> Option<Instant> {
+        let leg = self.legs[usize::from(cell)].filter(|leg| leg.live && leg.started)?;
+        let clocks = &self.plan.clocks;
+        let mut late = if leg.why == Why::Hedge { clocks.late_hedge.or(clocks.late) } else { clocks.late };
+        if self.plan.suspect.contains(cell) {
+            late = late.into_iter().chain(clocks.late_suspect.or(clocks.late)).min();
+        }
+        let start = if clocks.connect_counts {
+            leg.start
+        } else {
+            let micros = (leg.connected? - leg.start).as_nanos().div_ceil(1_000);
+            leg.start + Span::from_micros(micros)
+        };
+        let ever = |span: &Span| *span != Span::MAX;
+        let by_threshold = late.filter(ever).map(|span| start + span);
+        let by_stall = clocks.stall.filter(ever).map(|span| leg.sign + span);
+        by_threshold.into_iter().chain(by_stall).min()
+    }
+
     /// What has to hold at any moment.
     fn audit(&self) {
         let tally = self.read.tally();
@@ -300,6 +345,16 @@ impl<const N: usize> Watched<N> {
         if self.read.outcome().is_none() {
             assert_eq!(self.read.in_flight(), self.in_flight() | self.read.planned());
             assert_eq!(self.read.held(), self.held, "held is what was delivered, and zeros");
+            assert!(!self.plan.wanted.is_subset(self.held), "rule 2: what is there is there");
+            if self.plan.mode != Mode::Off && !self.can_decode() {
+                let next = self.read.next_deadline().map(|(next, _)| next);
+                for cell in self.in_flight() - self.cells(|leg| leg.late) {
+                    if let Some(due) = self.due(cell) {
+                        let seen = next.is_some_and(|next| next <= due);
+                        assert!(seen, "rule 6: cell {cell} is late at {due:?}, and the deadline is {next:?}");
+                    }
+                }
+            }
         }
     }
 
@@ -381,6 +436,10 @@ impl<const N: usize> Watched<N> {
             given_up: false,
             cancelled: false,
             asked: false,
+            late: false,
+            start: self.now,
+            sign: self.now,
+            connected: None,
         });
     }
 
@@ -455,7 +514,7 @@ impl<const N: usize> Watched<N> {
         if let Subject::Late { leg, node, why, again, .. } = petition.subject {
             assert!(self.is_live(leg) && flying.contains(leg.cell));
             let known = self.legs[usize::from(leg.cell)].as_mut().expect("a live leg");
-            assert!(known.started, "rule 5: a leg without a clock is not late: {leg:?}");
+            assert!(known.started && known.late, "rule 5: this leg is not late: {leg:?}");
             assert_eq!((why, again), (known.why, known.asked));
             known.asked = true;
             assert_eq!(node, self.plan.node[usize::from(leg.cell)]);
