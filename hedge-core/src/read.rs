@@ -189,6 +189,8 @@ struct State {
     no_cells: CellSet,
     /// Cells of legs that were granted and whose work has not begun.
     charged: CellSet,
+    /// Those of them whose hedge is settled: what becomes of them is not on the account of the straggler's next hedge.
+    settled: CellSet,
     /// Cells of granted legs whose work has begun.
     extra: CellSet,
 
@@ -264,6 +266,7 @@ impl<const N: usize> StripeRead<N> {
             refused: CellSet::EMPTY,
             no_cells: CellSet::EMPTY,
             charged: CellSet::EMPTY,
+            settled: CellSet::EMPTY,
             extra: CellSet::EMPTY,
             to_launch: CellSet::EMPTY,
             to_cancel: CellSet::EMPTY,
@@ -552,13 +555,21 @@ impl StripeReadView {
 
     /// A granted leg cost nothing, because work on it never began.
     fn refund_leg(&mut self, cell: u8) {
-        self.state.charged.remove(cell);
         self.state.refund = self.state.refund.saturating_add(1);
-        let Slot { why, grant, .. } = *self.slot(cell);
-        if why == Why::Hedge && self.state.hedged.contains(grant) {
-            let straggler = self.slot_mut(grant);
-            straggler.cells = straggler.cells.saturating_sub(1);
+        let straggler = self.slot(cell).grant;
+        if self.is_charged_to(cell, straggler) && self.state.hedged.contains(straggler) {
+            let slot = self.slot_mut(straggler);
+            slot.cells = slot.cells.saturating_sub(1);
         }
+        self.state.charged.remove(cell);
+    }
+
+    /// Whether this leg, on which no work began, is on the account of the straggler's hedge that is not settled.
+    fn is_charged_to(&self, cell: u8, straggler: u8) -> bool {
+        let slot = self.slot(cell);
+        (self.state.charged - self.state.settled).contains(cell)
+            && slot.why == Why::Hedge
+            && slot.grant == straggler
     }
 
     /// The leg in flight is to be told of.
@@ -598,6 +609,11 @@ impl StripeReadView {
     /// The straggler's hedge can't complete any more: it may ask for another at once.
     fn void(&mut self, straggler: u8) {
         self.state.hedged.remove(straggler);
+        for cell in self.state.charged {
+            if self.is_charged_to(cell, straggler) {
+                self.state.settled.insert(cell);
+            }
+        }
         self.settle_hedge(straggler, HedgeResult::Void);
         if self.state.flying.contains(straggler) {
             self.slot_mut(straggler).mark = self.state.now;

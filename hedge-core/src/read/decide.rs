@@ -275,6 +275,7 @@ impl StripeReadView {
         state.flying.insert(cell);
         state.to_launch.insert(cell);
         state.soft.remove(cell);
+        state.settled.remove(cell);
         state.started.remove(cell);
         state.late_legs.remove(cell);
         state.refused.remove(cell);
@@ -305,7 +306,7 @@ impl StripeReadView {
             if result == HedgeResult::Won {
                 // What a won hedge cost is given back as a whole: nothing of it may be refunded, too.
                 for cell in self.state.charged {
-                    if self.slot(cell).why == Why::Hedge && self.slot(cell).grant == straggler {
+                    if self.is_charged_to(cell, straggler) {
                         self.state.charged.remove(cell);
                     }
                 }

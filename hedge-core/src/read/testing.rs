@@ -60,6 +60,7 @@ impl<const N: usize> StripeRead<N> {
         state.tally = super::Tally::default();
         state.finished_at = Instant::ZERO;
         state.charged = CellSet::EMPTY;
+        state.settled = CellSet::EMPTY;
         state.extra = CellSet::EMPTY;
         state.started &= state.flying;
         state.late_legs &= state.flying;
