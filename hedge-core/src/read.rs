@@ -116,7 +116,7 @@ struct Asking {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum About {
-    Straggler(u8),
+    Straggler(LegId),
     Eager,
 }
 
@@ -648,11 +648,12 @@ impl StripeReadView {
                 self.state.eager = 0;
             }
             (About::Eager, Verdict::Refuse { .. }) => self.state.eager = 0,
-            (About::Straggler(cell), Verdict::Grant { cells, permit }) => self.granted(cell, cells, permit),
-            (About::Straggler(cell), Verdict::Refuse { reason, retry_at }) => {
-                if !(self.state.flying & self.state.late_legs).contains(cell) {
+            (About::Straggler(leg), Verdict::Grant { cells, permit }) => self.granted(leg, cells, permit),
+            (About::Straggler(leg), Verdict::Refuse { reason, retry_at }) => {
+                if !self.is_straggling(leg) {
                     return;
                 }
+                let cell = leg.cell;
                 if let Some(at) = retry_at {
                     self.slot_mut(cell).mark = self.no_sooner(at);
                 } else {
@@ -665,8 +666,15 @@ impl StripeReadView {
         }
     }
 
-    fn granted(&mut self, cell: u8, cells: u8, permit: Permit) {
-        let cost = if self.may_launch() { self.cost(cell) } else { (0, 0) };
+    /// Whether this leg is in flight and late. A later leg to the same cell is another.
+    fn is_straggling(&self, leg: LegId) -> bool {
+        (self.state.flying & self.state.late_legs).contains(leg.cell) && leg == self.leg(leg.cell)
+    }
+
+    fn granted(&mut self, leg: LegId, cells: u8, permit: Permit) {
+        let cell = leg.cell;
+        let late = self.is_straggling(leg);
+        let cost = if late && self.may_launch() { self.cost(cell) } else { (0, 0) };
         let (need, spare) = cost;
         let affordable = if need <= cells { need + spare.min(cells - need) } else { 0 };
         let launched = if affordable > 0 { self.launch_granted(affordable, Why::Hedge, cell) } else { 0 };

@@ -119,7 +119,9 @@ impl StripeReadView {
         } else {
             loop {
                 match late.pop() {
-                    Some(cell) if self.slot(cell).mark <= state.now => break Some(About::Straggler(cell)),
+                    Some(cell) if self.slot(cell).mark <= state.now => {
+                        break Some(About::Straggler(self.leg(cell)));
+                    }
                     Some(_) => {}
                     None => break None,
                 }

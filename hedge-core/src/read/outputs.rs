@@ -111,12 +111,13 @@ impl StripeReadView {
                 let cells = self.eager_cells();
                 (Subject::Eager, cells)
             }
-            About::Straggler(cell) => {
+            About::Straggler(leg) => {
+                let cell = leg.cell;
                 let (need, spare) = self.cost(cell);
                 let slot = self.slot_mut(cell);
                 let again = core::mem::replace(&mut slot.asked, true);
                 let (node, why, request) = (slot.node, slot.why, slot.request);
-                (Subject::Late { leg: self.leg(cell), node, why, request, again }, need + spare)
+                (Subject::Late { leg, node, why, request, again }, need + spare)
             }
         };
         let state = &self.state;

@@ -2,7 +2,7 @@
 
 use super::StripeReadView;
 #[cfg(feature = "testing")]
-use super::{NOT_CONNECTED, Slot, StripeRead};
+use super::{About, NOT_CONNECTED, Slot, StripeRead};
 #[cfg(feature = "testing")]
 use crate::{CellSet, HedgeResult, Instant, LegEnd, NodeId, Outcome, RequestId, Span, Why};
 
@@ -103,6 +103,10 @@ impl<const N: usize> StripeRead<N> {
                 ..*slot
             };
         }
+        if let Some(About::Straggler(leg)) = read.state.asking.as_mut().map(|asking| &mut asking.about) {
+            // A leg to the same cell since then is another leg.
+            leg.attempt = u8::from(self.is_straggling(*leg));
+        }
         let kept = read.kept();
         let state = &mut read.state;
         if state.deadline != Instant::MAX {
@@ -110,6 +114,9 @@ impl<const N: usize> StripeRead<N> {
         }
         state.now = Instant::ZERO;
         if state.outcome.is_some() {
+            if let Some(asking) = &mut state.asking {
+                asking.about = About::Eager;
+            }
             if let Some(decode) = &mut state.decode {
                 decode.sources -= kept | state.zero;
                 decode.wanted = CellSet::EMPTY;
