@@ -22,13 +22,14 @@ impl StripeReadView {
         {
             return self.finish(Outcome::DeadlinePassed);
         }
-        if state.decode.is_some() {
+        if state.decode.is_some_and(|decode| decode.polled) {
             return;
         }
         if self.may_decode() && state.held.len() >= state.k {
             let sources = self.first_k(state.zero, state.held);
             self.state.decode = Some(Decode { wanted: missing, sources, polled: false });
             self.state.to_hint = false;
+            self.drop_petition();
             return self.drop_planned();
         }
         if !(missing - state.flying).is_empty() && !self.replace(missing - state.flying) {
@@ -132,6 +133,10 @@ impl StripeReadView {
 
     /// The decode to expect, as things stand.
     fn choose_hint(&mut self) {
+        if core::mem::take(&mut self.state.to_hint) {
+            // Nobody has polled it.
+            self.state.hint = (CellSet::EMPTY, CellSet::EMPTY);
+        }
         let state = &self.state;
         let missing = state.wanted - state.held;
         let wanted = (missing - state.flying) | (missing & state.hedged);
@@ -293,6 +298,11 @@ impl StripeReadView {
         }
     }
 
+    /// Forgets a petition that nobody has polled.
+    fn drop_petition(&mut self) {
+        self.state.asking = self.state.asking.filter(|asking| asking.polled);
+    }
+
     pub(super) fn finish(&mut self, outcome: Outcome) {
         self.drop_planned();
         let now = self.state.now;
@@ -330,13 +340,11 @@ impl StripeReadView {
             let used = if matches!(outcome, Outcome::Ok { .. }) { state.wanted } else { CellSet::EMPTY };
             state.wasted = (state.extra - used).len();
         }
-        if state.asking.is_some_and(|asking| !asking.polled) {
-            state.asking = None;
-        }
         if state.decode.is_some_and(|decode| !decode.polled) {
             state.decode = None;
         }
-        let mut busy = state.decode.map_or(CellSet::EMPTY, |decode| decode.sources);
+        self.drop_petition();
+        let mut busy = self.state.decode.map_or(CellSet::EMPTY, |decode| decode.sources);
         if self.seeded(Fault::ReleaseIgnoresTheDecode) {
             busy = CellSet::EMPTY;
         }
