@@ -32,8 +32,16 @@ impl StripeReadView {
             self.drop_petition();
             return self.drop_planned();
         }
-        if !(missing - state.flying).is_empty() && !self.replace(missing - state.flying) {
-            return;
+        loop {
+            let flying = self.state.flying;
+            let gone = missing - flying;
+            if !gone.is_empty() && !self.replace(gone) {
+                return;
+            }
+            // A wanted cell that is on its way again may be what the others can be rebuilt from.
+            if self.state.flying == flying {
+                break;
+            }
         }
         if timeout {
             self.look_at_the_clock();
