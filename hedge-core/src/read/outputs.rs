@@ -156,7 +156,8 @@ impl StripeReadView {
         if !self.is_owed_a_verdict() {
             for cell in (state.late_legs & state.flying) - state.hedged - state.refused {
                 let at = self.slot(cell).mark;
-                if at > state.now || self.seeded(Fault::NoRetryFloor) {
+                // One that is due is asked for next, unless an input has passed over its time.
+                if at > state.now || state.asking.is_none() || self.seeded(Fault::NoRetryFloor) {
                     see(at, Due::Retry(self.leg(cell)));
                 }
             }
