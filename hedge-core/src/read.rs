@@ -133,25 +133,30 @@ struct Decode {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Tally {
     /// Legs launched.
-    pub launched: u8,
+    pub launched: u16,
     /// Legs that ended with their cell.
-    pub delivered: u8,
+    pub delivered: u16,
     /// Legs that ended with a failure.
-    pub failed: u8,
+    pub failed: u16,
     /// Legs that stopped.
-    pub stopped: u8,
+    pub stopped: u16,
     /// Hedges begun by a grant.
-    pub hedges: u8,
+    pub hedges: u16,
     /// Hedges won.
-    pub won: u8,
+    pub won: u16,
     /// Hedges lost.
-    pub lost: u8,
+    pub lost: u16,
     /// Hedges void.
-    pub void: u8,
+    pub void: u16,
     /// Hedges of which nothing was launched.
-    pub unused: u8,
+    pub unused: u16,
     /// Inputs that were about nothing: a leg that has ended, a petition that was answered.
     pub ignored: u16,
+}
+
+/// Counts one more, up to the most that fits.
+fn count(counter: &mut u16) {
+    *counter = counter.saturating_add(1);
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -361,11 +366,11 @@ impl StripeReadView {
             Input::Progress(leg) if self.is_running(leg) => return self.progressed(leg.cell),
             Input::Delivered(leg) if self.is_live(leg) => self.delivered(leg.cell),
             Input::Failed(leg, cause) if self.is_live(leg) => {
-                self.state.tally.failed += 1;
+                count(&mut self.state.tally.failed);
                 self.ended(leg.cell, cause);
             }
             Input::Stopped(leg) if self.is_live(leg) => {
-                self.state.tally.stopped += 1;
+                count(&mut self.state.tally.stopped);
                 self.ended(leg.cell, Cause::Cancelled);
             }
             Input::GaveUp(leg, cause) if self.is_live(leg) && self.state.flying.contains(leg.cell) => {
@@ -379,7 +384,7 @@ impl StripeReadView {
             Input::Timeout => timeout = true,
             Input::Abort if self.state.outcome.is_none() => self.finish(Outcome::Aborted),
             _ => {
-                self.state.tally.ignored = self.state.tally.ignored.saturating_add(1);
+                count(&mut self.state.tally.ignored);
                 return;
             }
         }
@@ -498,7 +503,7 @@ impl StripeReadView {
     }
 
     fn delivered(&mut self, cell: u8) {
-        self.state.tally.delivered += 1;
+        count(&mut self.state.tally.delivered);
         let in_time = self.state.flying.contains(cell);
         if self.state.charged.contains(cell) {
             // Delivered, so work was done, whatever was said of its beginning.
@@ -623,10 +628,10 @@ impl StripeReadView {
     fn settle_hedge(&mut self, straggler: u8, result: HedgeResult) {
         let tally = &mut self.state.tally;
         match result {
-            HedgeResult::Won => tally.won += 1,
-            HedgeResult::Lost => tally.lost += 1,
-            HedgeResult::Void => tally.void += 1,
-            HedgeResult::Unused => tally.unused += 1,
+            HedgeResult::Won => count(&mut tally.won),
+            HedgeResult::Lost => count(&mut tally.lost),
+            HedgeResult::Void => count(&mut tally.void),
+            HedgeResult::Unused => count(&mut tally.unused),
         }
         self.slot_mut(straggler).result = result;
         self.state.to_settle.insert(straggler);
@@ -679,8 +684,7 @@ impl StripeReadView {
         let affordable = if need <= cells { need + spare.min(cells - need) } else { 0 };
         let launched = if affordable > 0 { self.launch_granted(affordable, Why::Hedge, cell) } else { 0 };
         self.state.refund = self.state.refund.saturating_add(cells - launched);
-        self.state.tally.hedges = self.state.tally.hedges.saturating_add(1);
-        let late = (self.state.flying & self.state.late_legs).contains(cell);
+        count(&mut self.state.tally.hedges);
         let again = self.no_sooner(Instant::ZERO);
         let slot = self.slot_mut(cell);
         slot.epoch = permit.epoch;

@@ -93,7 +93,7 @@ impl StripeReadView {
 
     fn poll_launch(&mut self, cell: u8) -> Output {
         self.state.leased.insert(cell);
-        self.state.tally.launched = self.state.tally.launched.saturating_add(1);
+        super::count(&mut self.state.tally.launched);
         let slot = self.slot_mut(cell);
         slot.attempt = slot.attempt.wrapping_add(1);
         if matches!(slot.why, Why::Original | Why::Degraded) {
