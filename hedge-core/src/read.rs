@@ -560,7 +560,9 @@ impl StripeReadView {
 
     /// A granted leg cost nothing, because work on it never began.
     fn refund_leg(&mut self, cell: u8) {
-        self.state.refund = self.state.refund.saturating_add(1);
+        if !self.seeded(Fault::KeepsTheRefund) {
+            self.state.refund = self.state.refund.saturating_add(1);
+        }
         let straggler = self.slot(cell).grant;
         if self.is_charged_to(cell, straggler) && self.state.hedged.contains(straggler) {
             let slot = self.slot_mut(straggler);
@@ -673,7 +675,8 @@ impl StripeReadView {
 
     /// Whether this leg is in flight and late. A later leg to the same cell is another.
     fn is_straggling(&self, leg: LegId) -> bool {
-        (self.state.flying & self.state.late_legs).contains(leg.cell) && leg == self.leg(leg.cell)
+        (self.state.flying & self.state.late_legs).contains(leg.cell)
+            && (leg == self.leg(leg.cell) || self.seeded(Fault::AnswersTheNextLeg))
     }
 
     fn granted(&mut self, leg: LegId, cells: u8, permit: Permit) {

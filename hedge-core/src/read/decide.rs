@@ -13,7 +13,8 @@ impl StripeReadView {
         }
         let missing = state.wanted - state.held;
         let deaf = self.seeded(Fault::DeafWhileDecoding) && state.decode.is_some();
-        if missing.is_empty() && !deaf {
+        let enough = self.seeded(Fault::CountsDeliveries) && state.held.len() >= state.wanted.len();
+        if (missing.is_empty() || enough) && !deaf {
             return self.finish(Outcome::Ok { delivered: state.wanted, decoded: CellSet::EMPTY });
         }
         if state.deadline != Instant::MAX
@@ -312,7 +313,11 @@ impl StripeReadView {
     }
 
     pub(super) fn finish(&mut self, outcome: Outcome) {
-        self.drop_planned();
+        if self.seeded(Fault::LaunchesAfterTheEnd) {
+            self.state.flying -= self.state.to_launch;
+        } else {
+            self.drop_planned();
+        }
         let now = self.state.now;
         let hedged = core::mem::take(&mut self.state.hedged);
         for straggler in hedged {
@@ -343,6 +348,10 @@ impl StripeReadView {
         state.to_report = true;
         state.to_hint = false;
         state.to_cancel |= state.flying;
+        if self.seeded(Fault::CancelFreesTheBuffer) {
+            self.state.to_release |= self.state.flying;
+        }
+        let state = &mut self.state;
         state.flying = CellSet::EMPTY;
         if !matches!(outcome, Outcome::Ok { decoded, .. } if !decoded.is_empty()) {
             let used = if matches!(outcome, Outcome::Ok { .. }) { state.wanted } else { CellSet::EMPTY };

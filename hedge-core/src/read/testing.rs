@@ -21,6 +21,16 @@ pub enum Fault {
     NoRetryFloor,
     /// A leg's clock starts anew when a sibling is delivered.
     SiblingsRearmTheClock,
+    /// The read is done when as many cells were delivered as are wanted, whichever they are.
+    CountsDeliveries,
+    /// A cancelled leg's buffer is released at once.
+    CancelFreesTheBuffer,
+    /// Launches that nobody has polled outlive the read's end.
+    LaunchesAfterTheEnd,
+    /// A granted leg on which no work began is not given back.
+    KeepsTheRefund,
+    /// An answer about a leg that has ended is taken for one about the next leg to its cell.
+    AnswersTheNextLeg,
 }
 
 impl StripeReadView {
@@ -46,6 +56,13 @@ impl<const N: usize> StripeRead<N> {
         self
     }
 
+    /// The same read with another count of ignored inputs.
+    #[must_use]
+    pub fn with_ignored(mut self, ignored: u16) -> Self {
+        self.state.tally.ignored = ignored;
+        self
+    }
+
     /// The part of the state that the future depends on: times relative to now, no counters, no identities,
     /// nothing about legs that have ended. What only evidence depends on is left out, too.
     #[must_use]
@@ -55,7 +72,8 @@ impl<const N: usize> StripeRead<N> {
         let relative = |at: Instant| Instant::from_nanos((at - now).as_nanos());
         let age = |at: Instant| Instant::from_nanos((now - at).as_nanos());
         state.petition_id = 0;
-        state.refund = 0;
+        // Whether there is one to poll.
+        state.refund = state.refund.min(1);
         state.wasted = 0;
         state.tally = super::Tally::default();
         state.finished_at = Instant::ZERO;
