@@ -116,16 +116,23 @@ struct Asking {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum About {
-    Straggler(u8),
+    Straggler(LegId),
     Eager,
 }
 
-/// A decode: to do, or running.
+/// A decode, to do or running; one without wanted cells is none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Decode {
     wanted: CellSet,
     sources: CellSet,
-    polled: bool,
+}
+
+impl Decode {
+    const NONE: Self = Self { wanted: CellSet::EMPTY, sources: CellSet::EMPTY };
+
+    fn exists(&self) -> bool {
+        !self.wanted.is_empty()
+    }
 }
 
 /// How many legs and hedges a read has had, for audits: `launched = delivered + failed + stopped + leased`, and
@@ -154,6 +161,7 @@ pub struct Tally {
     pub ignored: u16,
 }
 
+/// Counts one more, up to the most that fits.
 fn count(counter: &mut u16) {
     *counter = counter.saturating_add(1);
 }
@@ -207,6 +215,8 @@ struct State {
     refused: CellSet,
     /// Cells of legs that were granted and whose work has not begun.
     charged: CellSet,
+    /// Those of them whose hedge is settled: what becomes of them is not on the account of the straggler's next hedge.
+    settled: CellSet,
     /// Cells of granted legs whose work has begun.
     extra: CellSet,
 
@@ -217,7 +227,7 @@ struct State {
     to_settle: CellSet,
     to_save: CellSet,
 
-    decode: Option<Decode>,
+    decode: Decode,
     /// The hint last given.
     hint: (CellSet, CellSet),
     asking: Option<Asking>,
@@ -237,6 +247,7 @@ struct State {
     hedging: bool,
     dry_run: bool,
     hints: bool,
+    decode_polled: bool,
     to_hint: bool,
     to_finish: bool,
     to_report: bool,
@@ -269,6 +280,7 @@ impl State {
         hedged: CellSet::EMPTY,
         refused: CellSet::EMPTY,
         charged: CellSet::EMPTY,
+        settled: CellSet::EMPTY,
         extra: CellSet::EMPTY,
         to_launch: CellSet::EMPTY,
         to_cancel: CellSet::EMPTY,
@@ -276,7 +288,7 @@ impl State {
         to_tell: CellSet::EMPTY,
         to_settle: CellSet::EMPTY,
         to_save: CellSet::EMPTY,
-        decode: None,
+        decode: Decode::NONE,
         hint: (CellSet::EMPTY, CellSet::EMPTY),
         asking: None,
         outcome: None,
@@ -293,6 +305,7 @@ impl State {
         hedging: false,
         dry_run: false,
         hints: false,
+        decode_polled: false,
         to_hint: false,
         to_finish: false,
         to_report: false,
@@ -430,7 +443,7 @@ impl StripeReadView {
             Input::Verdict { id, verdict } if self.state.petition_id == id && self.is_owed_a_verdict() => {
                 self.judged(verdict);
             }
-            Input::Decoded(ok) if self.state.decode.is_some_and(|decode| decode.polled) => self.decoded(ok),
+            Input::Decoded(ok) if self.state.decode.exists() && self.state.decode_polled => self.decoded(ok),
             Input::Timeout => timeout = true,
             Input::Abort if self.state.outcome.is_none() => self.finish(Outcome::Aborted),
             _ => {
@@ -447,7 +460,7 @@ impl StripeReadView {
     pub fn drained(&self) -> bool {
         self.state.outcome.is_some()
             && self.state.leased.is_empty()
-            && self.state.decode.is_none()
+            && !self.state.decode.exists()
             && self.state.asking.is_none()
     }
 
@@ -505,7 +518,7 @@ impl StripeReadView {
         }
         Abandoned {
             leased: self.state.leased,
-            decoding: self.state.decode.map_or(CellSet::EMPTY, |decode| decode.sources) - self.state.zero,
+            decoding: self.state.decode.sources - self.state.zero,
             owed: self.is_owed_a_verdict().then_some(self.state.petition_id),
         }
     }
@@ -614,13 +627,23 @@ impl StripeReadView {
 
     /// A granted leg cost nothing, because work on it never began.
     fn refund_leg(&mut self, cell: u8) {
-        self.state.charged.remove(cell);
-        self.state.refund = self.state.refund.saturating_add(1);
-        let Slot { why, grant, .. } = *self.slot(cell);
-        if why == Why::Hedge && self.state.hedged.contains(grant) {
-            let straggler = self.slot_mut(grant);
-            straggler.cells = straggler.cells.saturating_sub(1);
+        if !self.seeded(Fault::KeepsTheRefund) {
+            self.state.refund = self.state.refund.saturating_add(1);
         }
+        let straggler = self.slot(cell).grant;
+        if self.is_charged_to(cell, straggler) && self.state.hedged.contains(straggler) {
+            let slot = self.slot_mut(straggler);
+            slot.cells = slot.cells.saturating_sub(1);
+        }
+        self.state.charged.remove(cell);
+    }
+
+    /// Whether this leg, on which no work began, is on the account of the straggler's hedge that is not settled.
+    fn is_charged_to(&self, cell: u8, straggler: u8) -> bool {
+        let slot = self.slot(cell);
+        (self.state.charged - self.state.settled).contains(cell)
+            && slot.why == Why::Hedge
+            && slot.grant == straggler
     }
 
     /// The leg in flight is to be told of.
@@ -661,6 +684,11 @@ impl StripeReadView {
     fn void(&mut self, straggler: u8) {
         self.state.hedged.remove(straggler);
         self.settle_hedge(straggler, HedgeResult::Void);
+        for cell in self.state.charged {
+            if self.is_charged_to(cell, straggler) {
+                self.state.settled.insert(cell);
+            }
+        }
         if (self.state.flying & self.state.late_legs).contains(straggler) {
             self.slot_mut(straggler).mark = self.state.now;
         }
@@ -676,10 +704,7 @@ impl StripeReadView {
         });
         if result != HedgeResult::Won {
             // Legs that have not begun may yet be refunded: what is settled can't be.
-            let idle = self.state.charged.iter().filter(|&cell| {
-                let Slot { why, grant, .. } = *self.slot(cell);
-                why == Why::Hedge && grant == straggler
-            });
+            let idle = self.state.charged.iter().filter(|&cell| self.is_charged_to(cell, straggler));
             let idle = idle.count() as u8;
             let slot = self.slot_mut(straggler);
             slot.cells = slot.cells.saturating_sub(idle);
@@ -707,11 +732,12 @@ impl StripeReadView {
                 self.state.eager = 0;
             }
             (About::Eager, Verdict::Refuse { .. }) => self.state.eager = 0,
-            (About::Straggler(cell), Verdict::Grant { cells, permit }) => self.granted(cell, cells, permit),
-            (About::Straggler(cell), Verdict::Refuse { reason, retry_at }) => {
-                if !(self.state.flying & self.state.late_legs).contains(cell) {
+            (About::Straggler(leg), Verdict::Grant { cells, permit }) => self.granted(leg, cells, permit),
+            (About::Straggler(leg), Verdict::Refuse { reason, retry_at }) => {
+                if !self.is_straggling(leg) {
                     return;
                 }
+                let cell = leg.cell;
                 if let Some(at) = retry_at {
                     self.ask_again_at(cell, at);
                 } else {
@@ -722,14 +748,21 @@ impl StripeReadView {
         }
     }
 
-    fn granted(&mut self, cell: u8, cells: u8, permit: Permit) {
-        let cost = if self.may_launch() { self.cost(cell) } else { (0, 0) };
+    /// Whether this leg is in flight and late. A later leg to the same cell is another.
+    fn is_straggling(&self, leg: LegId) -> bool {
+        (self.state.flying & self.state.late_legs).contains(leg.cell)
+            && (leg == self.leg(leg.cell) || self.seeded(Fault::AnswersTheNextLeg))
+    }
+
+    fn granted(&mut self, leg: LegId, cells: u8, permit: Permit) {
+        let cell = leg.cell;
+        let late = self.is_straggling(leg);
+        let cost = if late && self.may_launch() { self.cost(cell) } else { (0, 0) };
         let (need, spare) = cost;
         let affordable = if need <= cells { need + spare.min(cells - need) } else { 0 };
         let launched = if affordable > 0 { self.launch_granted(affordable, Why::Hedge, cell) } else { 0 };
         self.state.refund = self.state.refund.saturating_add(cells - launched);
         count(&mut self.state.tally.hedges);
-        let late = (self.state.flying & self.state.late_legs).contains(cell);
         let slot = self.slot_mut(cell);
         slot.epoch = permit.epoch;
         slot.probe = permit.probe;
@@ -758,7 +791,7 @@ impl StripeReadView {
     }
 
     fn decoded(&mut self, ok: bool) {
-        let Some(decode) = self.state.decode.take() else { return };
+        let decode = core::mem::replace(&mut self.state.decode, Decode::NONE);
         if self.state.outcome.is_none() {
             if ok {
                 let decoded = decode.wanted - self.state.held;

@@ -12,8 +12,9 @@ impl StripeReadView {
             return;
         }
         let missing = state.wanted - state.held;
-        let deaf = self.seeded(Fault::DeafWhileDecoding) && state.decode.is_some();
-        if missing.is_empty() && !deaf {
+        let deaf = self.seeded(Fault::DeafWhileDecoding) && state.decode.exists();
+        let enough = self.seeded(Fault::CountsDeliveries) && state.held.len() >= state.wanted.len();
+        if (missing.is_empty() || enough) && !deaf {
             return self.finish(Outcome::Ok { delivered: state.wanted, decoded: CellSet::EMPTY });
         }
         if state.deadline != Instant::MAX
@@ -22,20 +23,29 @@ impl StripeReadView {
         {
             return self.finish(Outcome::DeadlinePassed);
         }
-        if state.decode.is_some() {
+        if state.decode.exists() && state.decode_polled {
             return;
         }
         if self.may_decode() && state.held.len() >= state.k {
             let sources = self.first_k(state.zero, state.held);
-            self.state.decode = Some(Decode { wanted: missing, sources, polled: false });
+            self.state.decode = Decode { wanted: missing, sources };
+            self.state.decode_polled = false;
             self.state.to_hint = false;
-            // What nobody has asked yet need not be asked now.
-            self.state.asking = self.state.asking.filter(|asking| asking.polled);
+            self.drop_petition();
             return self.drop_planned();
         }
-        if !(missing - state.flying).is_empty() && !self.replace(missing - state.flying) {
-            return;
+        loop {
+            let flying = self.state.flying;
+            let gone = missing - flying;
+            if !gone.is_empty() && !self.replace(gone) {
+                return;
+            }
+            // A wanted cell that is on its way again may be what the others can be rebuilt from.
+            if self.state.flying == flying {
+                break;
+            }
         }
+        self.void_hopeless();
         if timeout {
             self.look_at_the_clock();
         }
@@ -52,7 +62,12 @@ impl StripeReadView {
         let reachable = state.held | state.flying | hope;
         // Without the cells that are gone, if that can be done.
         if self.may_decode() && (reachable - gone).len() >= state.k {
-            self.launch(self.needed(CellSet::EMPTY), Why::Degraded, 0, hope - gone);
+            let need = self.needed(CellSet::EMPTY);
+            let launched = self.launch(need, Why::Degraded, 0, hope - gone);
+            if launched.len() < need {
+                // What is reachable leans on stragglers.
+                self.read_again(gone & hope);
+            }
             return true;
         }
         // Not without the cells themselves. Those beyond hope can be rebuilt from the others, or not at all.
@@ -62,14 +77,31 @@ impl StripeReadView {
             self.finish(Outcome::Lost { cells: stuck });
             return false;
         }
-        for cell in (gone & hope) - state.leased {
-            let first = self.slot(cell).tries == 0;
-            self.plan_leg(cell, if first { Why::Original } else { Why::Degraded }, 0);
-        }
+        self.read_again(gone & hope);
         if !stuck.is_empty() {
             self.launch(self.needed(CellSet::EMPTY), Why::Degraded, 0, hope);
         }
         true
+    }
+
+    /// Reads wanted cells themselves: for the first time if they were avoided, or once more.
+    fn read_again(&mut self, cells: CellSet) {
+        for cell in cells - self.state.leased {
+            let first = self.slot(cell).tries == 0;
+            self.plan_leg(cell, if first { Why::Original } else { Why::Degraded }, 0);
+        }
+    }
+
+    /// Voids hedges that can't complete any more, because an eager leg that they rest on has failed, where further cells could
+    /// help: their stragglers ask again.
+    fn void_hopeless(&mut self) {
+        for straggler in self.state.hedged & self.state.flying {
+            let need = self.needed(CellSet::EMPTY);
+            if need == 0 || self.fresh().len() < need {
+                break;
+            }
+            self.void(straggler);
+        }
     }
 
     fn look_at_the_clock(&mut self) {
@@ -121,7 +153,9 @@ impl StripeReadView {
         } else {
             loop {
                 match late.pop() {
-                    Some(cell) if self.slot(cell).mark <= state.now => break Some(About::Straggler(cell)),
+                    Some(cell) if self.slot(cell).mark <= state.now => {
+                        break Some(About::Straggler(self.leg(cell)));
+                    }
                     Some(_) => {}
                     None => break None,
                 }
@@ -132,6 +166,10 @@ impl StripeReadView {
 
     /// The decode to expect, as things stand.
     fn choose_hint(&mut self) {
+        if core::mem::take(&mut self.state.to_hint) {
+            // Nobody has polled it.
+            self.state.hint = (CellSet::EMPTY, CellSet::EMPTY);
+        }
         let state = &self.state;
         let missing = state.wanted - state.held;
         let wanted = (missing - state.flying) | (missing & state.hedged);
@@ -171,7 +209,7 @@ impl StripeReadView {
     /// Whether a grant that arrives now may still launch anything.
     pub(super) fn may_launch(&self) -> bool {
         let state = &self.state;
-        state.outcome.is_none() && state.decode.is_none() && !state.dry_run && self.may_decode()
+        state.outcome.is_none() && !state.decode.exists() && !state.dry_run && self.may_decode()
     }
 
     /// How many more cells make the stripe decodable without the legs of `without` and without hedged stragglers.
@@ -218,7 +256,7 @@ impl StripeReadView {
     /// Cells that an eager start would add.
     pub(super) fn eager_cells(&self) -> u8 {
         let state = &self.state;
-        if !self.may_decode() || state.decode.is_some() {
+        if !self.may_decode() || state.decode.exists() {
             return 0;
         }
         let most = state.k.saturating_add(state.eager);
@@ -281,6 +319,7 @@ impl StripeReadView {
         state.flying.insert(cell);
         state.to_launch.insert(cell);
         state.soft.remove(cell);
+        state.settled.remove(cell);
         state.started.remove(cell);
         state.late_legs.remove(cell);
         state.refused.remove(cell);
@@ -295,8 +334,17 @@ impl StripeReadView {
         }
     }
 
+    /// Forgets a petition that nobody has polled.
+    fn drop_petition(&mut self) {
+        self.state.asking = self.state.asking.filter(|asking| asking.polled);
+    }
+
     pub(super) fn finish(&mut self, outcome: Outcome) {
-        self.drop_planned();
+        if self.seeded(Fault::LaunchesAfterTheEnd) {
+            self.state.flying -= self.state.to_launch;
+        } else {
+            self.drop_planned();
+        }
         let now = self.state.now;
         let hedged = core::mem::take(&mut self.state.hedged);
         for straggler in hedged {
@@ -310,7 +358,7 @@ impl StripeReadView {
             if result == HedgeResult::Won {
                 // What a won hedge cost is given back as a whole: nothing of it may be refunded, too.
                 for cell in self.state.charged {
-                    if self.slot(cell).why == Why::Hedge && self.slot(cell).grant == straggler {
+                    if self.is_charged_to(cell, straggler) {
                         self.state.charged.remove(cell);
                     }
                 }
@@ -327,18 +375,20 @@ impl StripeReadView {
         state.to_report = true;
         state.to_hint = false;
         state.to_cancel |= state.flying;
+        if self.seeded(Fault::CancelFreesTheBuffer) {
+            self.state.to_release |= self.state.flying;
+        }
+        let state = &mut self.state;
         state.flying = CellSet::EMPTY;
         if !matches!(outcome, Outcome::Ok { decoded, .. } if !decoded.is_empty()) {
             let used = if matches!(outcome, Outcome::Ok { .. }) { state.wanted } else { CellSet::EMPTY };
             state.wasted = (state.extra - used).len();
         }
-        if state.asking.is_some_and(|asking| !asking.polled) {
-            state.asking = None;
+        if !state.decode_polled {
+            state.decode = Decode::NONE;
         }
-        if state.decode.is_some_and(|decode| !decode.polled) {
-            state.decode = None;
-        }
-        let mut busy = state.decode.map_or(CellSet::EMPTY, |decode| decode.sources);
+        self.drop_petition();
+        let mut busy = self.state.decode.sources;
         if self.seeded(Fault::ReleaseIgnoresTheDecode) {
             busy = CellSet::EMPTY;
         }

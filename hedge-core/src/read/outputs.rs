@@ -1,7 +1,7 @@
 //! What a read hands out: its outputs, one a poll, and its next deadline.
 
 use super::testing::Fault;
-use super::{About, NOT_CONNECTED, StripeReadView};
+use super::{About, Decode, NOT_CONNECTED, StripeReadView};
 use crate::{CellSet, Evidence, Instant, LegId, Outcome, Output, Petition, Subject, Why};
 
 /// What [`StripeReadView::next_deadline`] waits for.
@@ -35,9 +35,10 @@ impl StripeReadView {
         if let Some(cell) = state.to_cancel.pop() {
             return Some(Output::Cancel(self.leg(cell)));
         }
-        if let Some(decode) = state.decode.as_mut().filter(|decode| !decode.polled) {
-            decode.polled = true;
-            return Some(Output::Decode { wanted: decode.wanted, sources: decode.sources });
+        if state.decode.exists() && !state.decode_polled {
+            state.decode_polled = true;
+            let Decode { wanted, sources } = state.decode;
+            return Some(Output::Decode { wanted, sources });
         }
         if state.to_hint {
             state.to_hint = false;
@@ -111,12 +112,13 @@ impl StripeReadView {
                 let cells = self.eager_cells();
                 (Subject::Eager, cells)
             }
-            About::Straggler(cell) => {
+            About::Straggler(leg) => {
+                let cell = leg.cell;
                 let (need, spare) = self.cost(cell);
                 let slot = self.slot_mut(cell);
                 let again = core::mem::replace(&mut slot.asked, true);
                 let (node, why, request) = (slot.node, slot.why, slot.request);
-                (Subject::Late { leg: self.leg(cell), node, why, request, again }, need + spare)
+                (Subject::Late { leg, node, why, request, again }, need + spare)
             }
         };
         let state = &self.state;
@@ -144,7 +146,7 @@ impl StripeReadView {
                 next = Some((at, due));
             }
         };
-        if state.decode.is_some() || !state.hedging {
+        if state.decode.exists() || !state.hedging {
             return next;
         }
         for cell in (state.flying & state.started) - state.late_legs {

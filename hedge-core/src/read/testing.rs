@@ -2,7 +2,7 @@
 
 use super::StripeReadView;
 #[cfg(feature = "testing")]
-use super::{NOT_CONNECTED, Slot, StripeRead};
+use super::{About, NOT_CONNECTED, Slot, StripeRead};
 #[cfg(feature = "testing")]
 use crate::{CellSet, HedgeResult, Instant, LegEnd, Outcome, RequestId, Span, Why};
 
@@ -21,6 +21,16 @@ pub enum Fault {
     NoRetryFloor,
     /// A leg's clock starts anew when a sibling is delivered.
     SiblingsRearmTheClock,
+    /// The read is done when as many cells were delivered as are wanted, whichever they are.
+    CountsDeliveries,
+    /// A cancelled leg's buffer is released at once.
+    CancelFreesTheBuffer,
+    /// Launches that nobody has polled outlive the read's end.
+    LaunchesAfterTheEnd,
+    /// A granted leg on which no work began is not given back.
+    KeepsTheRefund,
+    /// An answer about a leg that has ended is taken for one about the next leg to its cell.
+    AnswersTheNextLeg,
 }
 
 impl StripeReadView {
@@ -46,6 +56,13 @@ impl<const N: usize> StripeRead<N> {
         self
     }
 
+    /// The same read with another count of ignored inputs.
+    #[must_use]
+    pub fn with_ignored(mut self, ignored: u16) -> Self {
+        self.state.tally.ignored = ignored;
+        self
+    }
+
     /// The part of the state that the future depends on: times relative to now, no counters, no identities,
     /// nothing about legs that have ended. What only evidence depends on is left out, too.
     #[must_use]
@@ -55,11 +72,13 @@ impl<const N: usize> StripeRead<N> {
         let relative = |at: Instant| Instant::from_nanos((at - now).as_nanos());
         let age = |at: Instant| Instant::from_nanos((now - at).as_nanos());
         state.petition_id = 0;
-        state.refund = 0;
+        // Whether there is one to poll.
+        state.refund = state.refund.min(1);
         state.wasted = 0;
         state.tally = super::Tally::default();
         state.finished_at = Instant::ZERO;
         state.charged = CellSet::EMPTY;
+        state.settled = CellSet::EMPTY;
         state.extra = CellSet::EMPTY;
         state.started &= state.flying;
         state.late_legs &= state.flying;
@@ -102,6 +121,10 @@ impl<const N: usize> StripeRead<N> {
                 ..*slot
             };
         }
+        if let Some(About::Straggler(leg)) = read.state.asking.as_mut().map(|asking| &mut asking.about) {
+            // A leg to the same cell since then is another leg.
+            leg.attempt = u8::from(self.is_straggling(*leg));
+        }
         let kept = read.kept();
         let state = &mut read.state;
         if state.deadline != Instant::MAX {
@@ -109,9 +132,12 @@ impl<const N: usize> StripeRead<N> {
         }
         state.now = Instant::ZERO;
         if state.outcome.is_some() {
-            if let Some(decode) = &mut state.decode {
-                decode.sources -= kept | state.zero;
-                decode.wanted = CellSet::EMPTY;
+            if let Some(asking) = &mut state.asking {
+                asking.about = About::Eager;
+            }
+            if state.decode.exists() {
+                state.decode.sources -= kept | state.zero;
+                state.decode.wanted = CellSet::one(0);
             }
             state.deadline = Instant::MAX;
             if !state.to_finish {
