@@ -353,7 +353,9 @@ impl<S: Script, const N: usize> World<S, N> {
         match event {
             Event::Begin(read) => {
                 self.script.prepare(self.now, &mut self.parties[read].plan);
-                let watched = Watched::new(self.now, &self.parties[read].plan).with_fault(self.habits.fault);
+                let fault = self.habits.fault;
+                let mut watched = Watched::new(self.now, &self.parties[read].plan).with_fault(fault);
+                watched.lets_deafness_pass = fault.is_some();
                 self.parties[read].watched = Some(watched);
                 self.settle(read);
             }
