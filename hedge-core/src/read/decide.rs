@@ -97,7 +97,7 @@ impl StripeReadView {
     fn void_hopeless(&mut self) {
         for straggler in self.state.hedged & self.state.flying {
             let need = self.needed(CellSet::EMPTY);
-            if need == 0 || self.fresh().len() < need {
+            if need == 0 || self.fresh().len() < need || !self.may_decode() {
                 break;
             }
             self.void(straggler);

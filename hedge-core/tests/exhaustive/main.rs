@@ -207,8 +207,9 @@ fn promises_hold_for_three_of_five() {
         (92_756, Case { ledger: true, abort: false, decode_fails: false, ..hard(three) }),
     ]);
     // A hedge may rest on an eager leg, which nobody replaces.
-    let eager = Case { mode: Mode::Eager(1), abort: false, decode_fails: false, ..hard(Case::new(2, 5, [0])) };
-    promises_hold(&[(1, eager)]);
+    let eager =
+        Case { mode: Mode::Eager(1), abort: false, decode_fails: false, ..hard(Case::new(2, 5, [0])) };
+    promises_hold(&[(23_136, eager)]);
     // The largest: only where the tests are optimized in full.
     if !cfg!(debug_assertions) {
         let given_up = Case { give_up: true, abort: false, decode_fails: false, ..hard(one) };

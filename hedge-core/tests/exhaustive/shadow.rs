@@ -435,6 +435,18 @@ impl Shadow {
             self.refund(cell);
             self.for_straggler[at(cell)] = NOBODY;
         }
+        if read.outcome().is_none() && !self.decode_failed {
+            let flying = read.in_flight();
+            for straggler in self.stragglers() & flying {
+                // What a hedge rests on has failed, and more cells could help: it is void.
+                let need = self.needed(case, flying, CellSet::EMPTY);
+                if need == 0 || (self.fresh(case) - flying).len() < need {
+                    break;
+                }
+                self.settle(straggler, HedgeResult::Void);
+                self.not_before[at(straggler)] = self.now;
+            }
+        }
         let Some(outcome) = read.outcome().filter(|_| self.over.is_none()) else {
             let there = self.got | case.zero;
             promise!(
