@@ -1,7 +1,8 @@
 //! What a read concludes from its state: done, lost, what to launch, whom to ask for leave.
 
+use super::StripeReadView;
+use super::state::{About, Asking, Decode, NOT_CONNECTED};
 use super::testing::Fault;
-use super::{About, Asking, Decode, StripeReadView};
 use crate::{CellSet, HedgeResult, Instant, LegEnd, NodeId, Outcome, Span, Why};
 
 impl StripeReadView {
@@ -123,7 +124,7 @@ impl StripeReadView {
         }
         let mut start = slot.start;
         if !state.connect_counts {
-            if slot.connect_micros == super::NOT_CONNECTED {
+            if slot.connect_micros == NOT_CONNECTED {
                 return None;
             }
             start += Span::from_micros(u64::from(slot.connect_micros));

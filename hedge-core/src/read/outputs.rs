@@ -1,7 +1,8 @@
 //! What a read hands out: its outputs, one a poll, and its next deadline.
 
+use super::StripeReadView;
+use super::state::{About, Decode, NOT_CONNECTED, count};
 use super::testing::Fault;
-use super::{About, Decode, NOT_CONNECTED, StripeReadView};
 use crate::{CellSet, Evidence, Instant, LegId, Outcome, Output, Petition, Subject, Why};
 
 /// What [`StripeReadView::next_deadline`] waits for.
@@ -94,7 +95,7 @@ impl StripeReadView {
 
     fn poll_launch(&mut self, cell: u8) -> Output {
         self.state.leased.insert(cell);
-        super::count(&mut self.state.tally.launched);
+        count(&mut self.state.tally.launched);
         let slot = self.slot_mut(cell);
         slot.attempt = slot.attempt.wrapping_add(1);
         if matches!(slot.why, Why::Original | Why::Degraded) {

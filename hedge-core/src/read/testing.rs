@@ -2,7 +2,10 @@
 
 use super::StripeReadView;
 #[cfg(feature = "testing")]
-use super::{About, NOT_CONNECTED, Slot, StripeRead};
+use super::{
+    StripeRead,
+    state::{About, NOT_CONNECTED, Slot, Tally},
+};
 #[cfg(feature = "testing")]
 use crate::{CellSet, HedgeResult, Instant, LegEnd, Outcome, RequestId, Span, Why};
 
@@ -75,7 +78,7 @@ impl<const N: usize> StripeRead<N> {
         // Whether there is one to poll.
         state.refund = state.refund.min(1);
         state.wasted = 0;
-        state.tally = super::Tally::default();
+        state.tally = Tally::NONE;
         state.finished_at = Instant::ZERO;
         state.charged = CellSet::EMPTY;
         state.settled = CellSet::EMPTY;
