@@ -323,6 +323,11 @@ impl Nodes<[NodeState]> {
         u64::from(self.demoted) < share.max(one) && u64::from(suspects) * 2 <= self.known.into()
     }
 
+    /// Whether more than half of the nodes ever seen are impaired, slow or demoted.
+    pub(crate) fn most_are_suspects(&self) -> bool {
+        u64::from(self.suspects) * 2 > self.known.into()
+    }
+
     /// Whether more nodes are suspects than the breaker bears with.
     fn too_many_suspects(&self, config: &Config) -> bool {
         let rules = &config.breaker;
