@@ -403,7 +403,7 @@ fn to_the_governor_a_clock_that_steps_back_stands_still() {
         let mut random = Random(origin ^ 0x5eed);
         let mut stepping = Client::new(fixed(250));
         stepping.reconfigure(|config| {
-            (config.impaired.legs, config.breaker.cooldown) = (1, Span::from_millis(500))
+            (config.impaired.legs, config.breaker.cooldown) = (1, Span::from_millis(500));
         });
         let mut standing = stepping.clone();
         (stepping.now, standing.now) = (Instant::ZERO, Instant::ZERO);
