@@ -189,7 +189,8 @@ pub struct Health {
     pub slow_leg: Span,
     /// A connection that took longer to open is slow.
     pub slow_connect: Span,
-    /// Whether impaired and slow nodes are demoted: reads around them start rebuilt.
+    /// Whether impaired and slow nodes are demoted: reads around them start rebuilt, as long as no more nodes are impaired or slow
+    /// than the breaker's limits of impaired ones.
     pub demote: bool,
     /// At most this share of the nodes seen may be demoted, in percent.
     pub max_demoted_percent: u8,

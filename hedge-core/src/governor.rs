@@ -181,8 +181,8 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
     /// Takes evidence in: everything that a read [tells](crate::Output::Tell).
     ///
     /// The threshold learns from legs of all kinds, with their cell, cut by the end of the read or timed out (at
-    /// least so long), unless their node is impaired, demoted or late far more often than a healthy one, this leg included. Of
-    /// an unknown node nothing is learnt.
+    /// least so long), unless their node is impaired, demoted or late far more often than a healthy one, this leg included, while
+    /// most nodes are not. Of an unknown node nothing is learnt.
     pub fn record(&mut self, now: Instant, evidence: &Evidence) {
         let now = self.advance(now);
         match *evidence {
@@ -509,6 +509,9 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
     /// Whether this node's legs tell what healthy nodes take: not while it is impaired or demoted, and no more once it is
     /// late three times as often as the quantile makes a healthy one, or one time in a hundred if that is more. A node that dies is
     /// impaired only when a good share of its window is late; until then it would carry the threshold to ten times its value.
+    ///
+    /// When most nodes are suspects, what they take is what is usual now: without it the threshold would never learn it, and
+    /// hedging would be over for as long as that lasts.
     fn tells_of_health(&self, now: Instant, node: NodeId) -> bool {
         let rule = &self.config.impaired;
         let usual_ppm = match &self.config.threshold {
@@ -516,9 +519,10 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             Threshold::Adaptive(adaptive) => 1_000_000_u32.saturating_sub(adaptive.quantile_ppm),
         };
         let share_ppm = usual_ppm.saturating_mul(3).max(10_000);
-        !self.nodes.demoted(node)
+        let healthy = !self.nodes.demoted(node)
             && !self.nodes.impaired(now, node, rule)
-            && !self.nodes.late_beyond(now, node, rule, share_ppm)
+            && !self.nodes.late_beyond(now, node, rule, share_ppm);
+        healthy || self.nodes.most_are_suspects()
     }
 
     fn record_outcome(&mut self, now: Instant, permit: Permit, cells: u8, result: HedgeResult) {

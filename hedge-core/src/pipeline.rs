@@ -176,7 +176,7 @@ impl<const NODES: usize> PipelineWatch<NODES> {
     /// If the configuration is not [good](PipelineConfig::check).
     pub fn new(config: PipelineConfig) -> Result<Self, PipelineConfigError> {
         config.check()?;
-        let watch = Watch { config, ejected_at: None, ignored: 0 };
+        let watch = Watch { config, now: Instant::ZERO, ejected_at: None, ignored: 0 };
         Ok(Self { watch, states: [WriteState::NEW; NODES] })
     }
 
@@ -216,7 +216,7 @@ impl<const NODES: usize> PipelineWatch<NODES> {
     pub fn node(&self, now: Instant, node: NodeId) -> Option<WriteHealth> {
         let state = self.states.get(usize::try_from(node.0).ok()?)?;
         Some(WriteHealth {
-            slow_acks: state.slow_acks(now, &self.watch.config),
+            slow_acks: state.slow_acks(self.watch.now.max(now), &self.watch.config),
             own: state.own.span(),
             ejected: state.ejected,
         })
@@ -239,6 +239,8 @@ impl<const NODES: usize> PipelineWatch<NODES> {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Watch {
     config: PipelineConfig,
+    /// The latest instant that was given: a clock that steps back stands still.
+    now: Instant,
     ejected_at: Option<Instant>,
     ignored: u64,
 }
@@ -251,6 +253,8 @@ impl Watch {
         took: Option<Span>,
         acks: &[AckTimes],
     ) -> Option<Eject> {
+        self.now = self.now.max(now);
+        let now = self.now;
         if acks.is_empty() || acks.len() > 64 || names_one_twice(acks) {
             self.ignored = self.ignored.saturating_add(1);
             return None;

@@ -34,6 +34,7 @@ fn half_open() -> Client {
     client
 }
 
+/// resilience4j 1432: a half-open breaker let more calls through than allowed when many asked at once.
 #[test]
 fn a_thousand_asks_at_one_instant_are_granted_exactly_the_probes() {
     let mut client = half_open();
@@ -54,6 +55,7 @@ fn probes_that_settle_close_the_breaker() {
     assert_eq!(client.state(), BreakerState::Closed);
 }
 
+/// resilience4j 544, 903 and 935, opossum 276: a probe that never settled kept the breaker half-open.
 #[test]
 fn probes_that_never_settle_do_not_stop_hedging_for_ever() {
     let mut client = half_open();
@@ -121,6 +123,7 @@ fn legs_of_one_request_are_one_late_leg() {
     }
 }
 
+/// gobreaker 122, deno std 7306: a call's outcome was counted in a period that had begun after it.
 #[test]
 fn outcomes_two_epochs_late_change_nothing_but_counters() {
     let mut client = half_open();

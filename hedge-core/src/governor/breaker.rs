@@ -618,6 +618,7 @@ mod tests {
         assert_eq!(bench.state(), Open, "with the next evidence");
     }
 
+    /// resilience4j 674: a transition that was not foreseen threw.
     #[test]
     fn every_state_answers_every_input() {
         let results = [HedgeResult::Won, HedgeResult::Lost, HedgeResult::Void, HedgeResult::Unused];

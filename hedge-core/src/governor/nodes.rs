@@ -6,6 +6,9 @@
 //! more than half of the nodes seen are suspects, since then reading around one of them leads to the others. It
 //! comes back when its hold is over, it is no suspect any more and its probes did well.
 //!
+//! Reads start around a demoted node only while no more nodes are suspects than the breaker bears with. Such a read costs k cells where
+//! one would do; when it is load that makes nodes slow, that is what keeps them slow.
+//!
 //! How often a node can be demoted is bounded whatever it does. Its holds double from `hold` to `hold_max`, and
 //! one doubling is forgotten for each `hold_max` that it stands well. So in any time T it is demoted at most
 //! `log2(hold_max / hold) + 2 + T / hold_max` times, the logarithm rounded up.
@@ -213,7 +216,7 @@ impl Nodes<[NodeState]> {
     /// are healthy.
     ///
     /// Of the reads that want a cell of a demoted node, one in [`Health::probe_every`] does not avoid it; no read
-    /// probes two nodes.
+    /// probes two nodes. While too many nodes are suspects none is avoided.
     #[inline]
     pub(crate) fn prepare(
         &mut self,
@@ -253,6 +256,9 @@ impl Nodes<[NodeState]> {
         }
         if !wary.suspect.is_empty() {
             sort_by_rank(order, &rank);
+        }
+        if self.too_many_suspects(config) {
+            return wary;
         }
         wary.avoid = demoted;
         if let Some(probed) = self.probed(node, demoted & wanted, config.health.probe_every) {
@@ -315,6 +321,18 @@ impl Nodes<[NodeState]> {
         let share = u64::from(self.known) * u64::from(health.max_demoted_percent) / 100;
         let one = u64::from(self.known >= 5 && health.max_demoted_percent > 0);
         u64::from(self.demoted) < share.max(one) && u64::from(suspects) * 2 <= self.known.into()
+    }
+
+    /// Whether more than half of the nodes ever seen are impaired, slow or demoted.
+    pub(crate) fn most_are_suspects(&self) -> bool {
+        u64::from(self.suspects) * 2 > self.known.into()
+    }
+
+    /// Whether more nodes are suspects than the breaker bears with.
+    fn too_many_suspects(&self, config: &Config) -> bool {
+        let rules = &config.breaker;
+        self.suspects > rules.max_impaired_nodes.into()
+            && u64::from(self.suspects) * 100 > u64::from(rules.max_impaired_percent) * u64::from(self.known)
     }
 
     /// The state of a node that something is heard of.

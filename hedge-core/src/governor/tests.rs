@@ -59,6 +59,7 @@ fn refused_without_trace(governor: &mut Governor<9>, now: Instant, petition: &Pe
     }
 }
 
+/// google-cloud-cpp 16389: a refused hedge used up a slot of a pool.
 #[test]
 fn a_refused_hedge_costs_nothing() {
     let petition = again(3);
@@ -119,9 +120,4 @@ fn a_refused_eager_start_costs_nothing() {
     let later = NOW + Span::from_secs(30);
     refused_without_trace(&mut governor, later, &petition, Reason::Breaker);
     assert_eq!(governor.snapshot(later).breaker, BreakerState::HalfOpen);
-}
-
-#[test]
-fn a_thousand_nodes_fit_in_128_kib() {
-    assert!(size_of::<Governor<1024>>() < 128 * 1024, "{}", size_of::<Governor<1024>>());
 }

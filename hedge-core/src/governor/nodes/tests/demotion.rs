@@ -237,6 +237,7 @@ fn demotions(config: &Config, time: Span, well_for: impl Fn(u64) -> u64) -> u64 
     demotions
 }
 
+/// HDFS-17292, client-go 2012: without traffic a slow node looked well, and it came back only to be slow again.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_node_that_looks_well_without_traffic_flips_a_bounded_number_of_times_an_hour() {

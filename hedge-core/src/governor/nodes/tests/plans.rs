@@ -8,7 +8,8 @@ use super::*;
 
 #[test]
 fn sources_are_healthy_first_then_the_least_slow_and_demoted_ones_last() {
-    let config = config();
+    let mut config = config();
+    config.breaker.max_impaired_percent = 50;
     let mut nodes = ten(&config);
     let nodes = view(&mut nodes);
     // Two are demoted, the quicker last; three are only suspects, since there is no more room.
@@ -21,6 +22,23 @@ fn sources_are_healthy_first_then_the_least_slow_and_demoted_ones_last() {
     let wary = nodes.prepare(at(2), &config, &EVERY_NODE, &mut order, CellSet::one(1));
     assert_eq!(order, [9, 7, 6, 4, 0, 8, 5, 3, 2, 1]);
     assert_eq!((wary.avoid, wary.suspect), (CellSet::from([1, 2]), CellSet::from([1, 2, 3, 5, 8])));
+}
+
+#[test]
+fn while_more_nodes_are_suspects_than_the_breaker_allows_none_is_read_around() {
+    let mut config = config();
+    config.breaker.max_impaired_percent = 40;
+    let mut nodes = ten(&config);
+    let nodes = view(&mut nodes);
+    for (count, node) in (1..).zip([1, 2, 3, 8, 5]) {
+        slow_down(nodes, at(1), node, &config);
+        let wary = want(nodes, at(2), 1, &config);
+        assert_eq!(wary.suspect.len(), count);
+        assert_eq!(wary.avoid.contains(1), count <= 4, "{count} suspects of ten");
+    }
+    // So many are allowed whatever their share.
+    (config.breaker.max_impaired_nodes, config.breaker.max_impaired_percent) = (5, 0);
+    assert!(want(nodes, at(3), 1, &config).avoid.contains(1));
 }
 
 #[test]
