@@ -53,7 +53,7 @@ fn timings() -> Vec<Row> {
     let runtime = peer::runtime();
     let mut clocks = [Instant::ZERO; 3];
     let [quiet_clock, busy_clock, large_clock] = &mut clocks;
-    let mut tick = |clock: &mut Instant| {
+    let tick = |clock: &mut Instant| {
         *clock += Span::from_secs(1);
         *clock
     };

@@ -227,7 +227,7 @@ impl StripeReadView {
     /// executor must see to by itself.
     ///
     /// Should the verdict that is still owed be a grant, the executor gives it back: [`Evidence::Refund`] of all its cells, and
-    /// for a late leg [`Evidence::Hedge`] with [`HedgeResult::Unused`].
+    /// for a late leg [`Evidence::Hedge`] with [`HedgeResult::Unused`](crate::HedgeResult::Unused).
     pub fn abandon(&mut self, now: Instant, mut record: impl FnMut(Evidence)) -> Abandoned {
         // Nobody will tell of these legs any more, and nobody will start them.
         for cell in self.state.charged {
