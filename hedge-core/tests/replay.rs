@@ -90,7 +90,11 @@ fn governor_step(at: Instant, choice: [u8; 6]) -> GovernorStep {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 128 }))]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 128 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_read_that_is_replayed_gives_the_same_outputs(choices in prop::collection::vec(any::<([u8; 3], u16)>(), 1..EVENTS)) {
