@@ -92,7 +92,7 @@ fn stays_within(fleet: &mut Busy, share_ppm: u32) {
 
 /// Scylla 3156 and 13322: speculative retries piled load on replicas that were slow with load already, and were all the more late.
 #[test]
-#[cfg_attr(miri, ignore = "millions of legs; the next but one is its sibling")]
+#[cfg_attr(miri, ignore = "millions of legs; for_a_moment is its sibling")]
 fn hedging_does_not_pile_load_on_busy_nodes() {
     let none = at_ninety_percent(unhedged(), Span::from_secs(15));
     assert_eq!((none.extra, none.late), (0.0, 0));
@@ -121,8 +121,8 @@ fn without_a_budget_busy_nodes_collapse() {
 /// The first, small enough for an interpreter.
 #[test]
 fn for_a_moment_hedging_does_not_pile_load_on_busy_nodes() {
-    let mut fleet = busy(changed(|config| config.threshold = Threshold::Fixed(Span::from_millis(5))), 90);
-    fleet.run(Span::from_millis(30));
+    let mut fleet = busy(changed(|config| config.threshold = Threshold::Fixed(Span::from_millis(4))), 90);
+    fleet.run(Span::from_millis(8));
     fleet.drain();
     stays_within(&mut fleet, 5_000);
     assert!(fleet.sum(|counters| counters.granted) > 0);
