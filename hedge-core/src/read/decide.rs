@@ -176,10 +176,6 @@ impl StripeReadView {
         let wanted = (missing - state.flying) | (missing & state.hedged);
         let coming = (state.held | (state.flying - state.hedged)) - wanted;
         if wanted.is_empty() || !self.may_decode() || coming.len() < state.k {
-            // One that nobody has polled is wrong by now.
-            if core::mem::take(&mut self.state.to_hint) {
-                self.state.hint = (CellSet::EMPTY, CellSet::EMPTY);
-            }
             return;
         }
         let sources = self.first_k(state.held, coming);
