@@ -12,7 +12,8 @@ pub enum Mode {
     /// Ask leave to rebuild what is late.
     #[default]
     Hedge,
-    /// As [`Hedge`](Self::Hedge), and ask leave to start with so many cells more than k, and keep the first k.
+    /// As [`Hedge`](Self::Hedge), and ask leave to start with so many cells more than k, and keep the first k. Not asked for where
+    /// that would still leave no leg to spare.
     Eager(u8),
     /// Ask, be counted, launch nothing.
     DryRun,
@@ -94,7 +95,8 @@ pub struct ReadPlan<const N: usize> {
     pub mode: Mode,
     /// The timers.
     pub clocks: Clocks,
-    /// How many sources more than needed a hedge takes, where it costs more than one cell.
+    /// How many sources more than needed a hedge takes, where it costs more than one cell and others than those to
+    /// [`avoid`](Self::avoid) are left.
     pub spare: u8,
     /// How often a cell that the read needs is tried, hedges not counted: at least 1.
     pub max_tries: u8,
