@@ -142,8 +142,10 @@ impl StripeReadView {
                 return self.started(leg.cell, request);
             }
             Input::Connected(leg) if self.is_running(leg) => {
+                // Of a leg that was given up, or cut at the end, all was said.
+                let in_time = self.state.flying.contains(leg.cell);
                 let (now, slot) = (self.state.now, self.slot_mut(leg.cell));
-                if slot.connect_micros == NOT_CONNECTED {
+                if in_time && slot.connect_micros == NOT_CONNECTED {
                     let micros = (now - slot.start).as_nanos().div_ceil(1_000);
                     slot.connect_micros = micros.min(u64::from(NOT_CONNECTED - 1)) as u32;
                 }
