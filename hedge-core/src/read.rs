@@ -130,8 +130,8 @@ impl<const N: usize> DerefMut for StripeRead<N> {
 impl StripeReadView {
     /// Takes an input: what happened at `now`. Legal at any time, also between two polls; poll afterwards.
     ///
-    /// At one instant inputs count before the clock: lateness and the deadline act on [`Input::Timeout`] (and the deadline
-    /// on any input later than it). A `now` before an earlier one counts as that one.
+    /// At one instant inputs count before the clock: lateness and the deadline act on [`Input::Timeout`], and the deadline also
+    /// on any later input that is more than a start or a sign of life. A `now` before an earlier one counts as that one.
     pub fn handle(&mut self, now: Instant, input: Input) {
         self.state.now = self.state.now.max(now);
         let mut timeout = false;
