@@ -103,7 +103,7 @@ pub enum GovernorStep<const N: usize = 9> {
     Record(Evidence),
     /// It prepared this plan, which is as it was before.
     Prepare(ReadPlan<N>),
-    /// It took this configuration.
+    /// It took this configuration. One that it refused changes nothing and can be written, but not read back.
     Reconfigure(Config),
     /// It was looked at ([`snapshot`](GovernorView::snapshot) or [`node`](GovernorView::node)), so that time acted.
     Look,

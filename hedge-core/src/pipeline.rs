@@ -134,6 +134,8 @@ pub struct WriteHealth {
     pub ejected: u16,
 }
 
+const MOST_NODES: usize = 64;
+
 /// Finds the slow nodes of write pipelines, of all node numbers below `NODES`.
 ///
 /// A writer that keeps one watch for all its pipelines ejects at most one node in a cooldown from all of
@@ -167,7 +169,7 @@ pub struct PipelineWatch<const NODES: usize> {
 
 impl<const NODES: usize> PipelineWatch<NODES> {
     /// Pipelines of more nodes are ignored.
-    pub const MOST_NODES: usize = 64;
+    pub const MOST_NODES: usize = MOST_NODES;
 
     /// A watch that has seen nothing.
     ///
@@ -255,7 +257,7 @@ impl Watch {
     ) -> Option<Eject> {
         self.now = self.now.max(now);
         let now = self.now;
-        if acks.is_empty() || acks.len() > 64 || names_one_twice(acks) {
+        if acks.is_empty() || acks.len() > MOST_NODES || names_one_twice(acks) {
             self.ignored = self.ignored.saturating_add(1);
             return None;
         }

@@ -12,9 +12,10 @@ pub enum Mode {
     /// Ask leave to rebuild what is late.
     #[default]
     Hedge,
-    /// As [`Hedge`](Self::Hedge), and ask leave to start with so many cells more than k, and keep the first k.
+    /// As [`Hedge`](Self::Hedge), and ask leave to start with so many cells more than k, and keep the first k. Not asked for where
+    /// that would still leave no leg to spare.
     Eager(u8),
-    /// Ask, be counted, launch nothing.
+    /// Ask, be counted, launch nothing for it.
     DryRun,
 }
 
@@ -29,7 +30,8 @@ pub struct Clocks {
     pub late_suspect: Option<Span>,
     /// A leg is late so long after its last sign of life, too.
     pub stall: Option<Span>,
-    /// Whether a leg's clock runs while it connects. If not, it starts with [`Input::Connected`](crate::Input::Connected).
+    /// Whether a leg's clock runs while it connects. If not, it starts with [`Input::Connected`](crate::Input::Connected), without
+    /// which the leg is never late, nor stalled: say it also of a connection that was open before.
     pub connect_counts: bool,
     /// A refused leg asks again no earlier than this after the refusal; at least one nanosecond.
     pub retry_floor: Span,
@@ -94,9 +96,10 @@ pub struct ReadPlan<const N: usize> {
     pub mode: Mode,
     /// The timers.
     pub clocks: Clocks,
-    /// How many sources more than needed a hedge takes, where it costs more than one cell.
+    /// How many sources more than needed a hedge takes, where it costs more than one cell and others than those to
+    /// [`avoid`](Self::avoid) are left.
     pub spare: u8,
-    /// How often a cell that the read needs is tried, hedges not counted: at least 1.
+    /// How often a cell that the read needs is tried, hedge and eager legs not counted: 1 to [`MOST_TRIES`](Self::MOST_TRIES).
     pub max_tries: u8,
     /// Whether to give [`Output::Plan`](crate::Output::Plan).
     pub hints: bool,

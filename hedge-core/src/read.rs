@@ -130,8 +130,8 @@ impl<const N: usize> DerefMut for StripeRead<N> {
 impl StripeReadView {
     /// Takes an input: what happened at `now`. Legal at any time, also between two polls; poll afterwards.
     ///
-    /// At one instant inputs count before the clock: lateness and the deadline act on [`Input::Timeout`] (and the deadline
-    /// on any input later than it). A `now` before an earlier one counts as that one.
+    /// At one instant inputs count before the clock: lateness and the deadline act on [`Input::Timeout`], and the deadline also
+    /// on any later input that is more than a start or a sign of life. A `now` before an earlier one counts as that one.
     pub fn handle(&mut self, now: Instant, input: Input) {
         self.state.now = self.state.now.max(now);
         let mut timeout = false;
@@ -142,8 +142,10 @@ impl StripeReadView {
                 return self.started(leg.cell, request);
             }
             Input::Connected(leg) if self.is_running(leg) => {
+                // Of a leg that was given up, or cut at the end, all was said.
+                let in_time = self.state.flying.contains(leg.cell);
                 let (now, slot) = (self.state.now, self.slot_mut(leg.cell));
-                if slot.connect_micros == NOT_CONNECTED {
+                if in_time && slot.connect_micros == NOT_CONNECTED {
                     let micros = (now - slot.start).as_nanos().div_ceil(1_000);
                     slot.connect_micros = micros.min(u64::from(NOT_CONNECTED - 1)) as u32;
                 }

@@ -50,7 +50,8 @@ pub fn draw_sources<const N: usize>(
     random: u64,
 ) -> Result<CellSet, DrawError> {
     check(plan, weights)?;
-    let coming = plan.wanted - plan.missing - plan.avoid;
+    // Nobody reads a cell of zeros, so it does not matter where it lies.
+    let coming = plan.wanted - plan.missing - (plan.avoid - plan.zero);
     let straggler = u8::from(coming == plan.wanted);
     let held = (plan.zero | coming).len().saturating_sub(straggler);
     let candidates = CellSet::first_n(plan.n) - plan.wanted - plan.zero - plan.missing;
@@ -58,7 +59,7 @@ pub fn draw_sources<const N: usize>(
 }
 
 /// Draws which cells a read reads, and has it start with those: any k cells of a stripe are as good as the wanted ones, if rebuilding
-/// costs less than waiting in the longer queue. Wanted cells that were not drawn go to [`ReadPlan::avoid`].
+/// costs less than waiting in the longer queue. Wanted cells that were not drawn go to [`ReadPlan::avoid`], those that were leave it.
 ///
 /// The candidates are all cells that are neither zeros nor missing, as many are drawn as with the zeros make k, and the rest is as for
 /// [`draw_sources`]: with weights that add up to that number, each cell is read with exactly its probability. If all wanted cells are
@@ -78,7 +79,7 @@ pub fn draw_read<const N: usize>(
     let candidates = CellSet::first_n(plan.n) - plan.zero - plan.missing;
     let count = plan.k.saturating_sub(plan.zero.len());
     let drawn = put_first(plan, candidates, count, weights, random);
-    plan.avoid |= plan.wanted - plan.zero - plan.missing - drawn;
+    plan.avoid = (plan.avoid - (plan.wanted & drawn)) | (plan.wanted - plan.zero - plan.missing - drawn);
     Ok(drawn)
 }
 
@@ -192,6 +193,17 @@ mod tests {
         plan.wanted = CellSet::from([0]);
         plan.missing = CellSet::from([0]);
         plan
+    }
+
+    /// The cells that a read of this plan starts with.
+    fn launched<const N: usize>(plan: &ReadPlan<N>) -> CellSet {
+        let mut read = crate::StripeRead::new(crate::Instant::ZERO, plan).unwrap();
+        core::iter::from_fn(|| read.poll_output())
+            .map_while(|output| match output {
+                crate::Output::Launch { leg, .. } => Some(leg.cell),
+                _ => None,
+            })
+            .collect()
     }
 
     /// The first random number for which the offset is `offset` of `sum`.
@@ -311,17 +323,33 @@ mod tests {
             assert_eq!(drawn.len(), 3);
             assert_eq!(plan.avoid, plan.wanted - drawn);
             // The read launches exactly those, and no more.
-            let mut read = crate::StripeRead::new(crate::Instant::ZERO, &plan).unwrap();
-            let mut launched = CellSet::EMPTY;
-            while let Some(crate::Output::Launch { leg, .. }) = read.poll_output() {
-                launched.insert(leg.cell);
-            }
-            assert_eq!(launched, drawn);
+            assert_eq!(launched(&plan), drawn);
             for cell in drawn {
                 read_of[usize::from(cell)] += 1;
             }
         }
         assert_eq!(read_of, [180, 120, 60, 200, 40]);
+    }
+
+    #[test]
+    fn a_wanted_cell_of_zeros_is_there_wherever_it_lies() {
+        let mut zeros = plan(6, 9);
+        zeros.missing = CellSet::EMPTY;
+        zeros.wanted = CellSet::from([0, 1]);
+        zeros.zero = CellSet::from([0]);
+        zeros.avoid = CellSet::from([0]);
+        // A hedge of cell 1.
+        assert_eq!(draw_sources(&mut zeros, &[1; 9], 7).map(CellSet::len), Ok(5));
+    }
+
+    #[test]
+    fn a_drawn_read_reads_what_was_drawn_also_where_it_should_be_avoided() {
+        let mut scarce = ReadPlan::<5>::new(3, 5);
+        scarce.wanted = CellSet::from([0, 1]);
+        scarce.avoid = CellSet::from([0, 1, 2]);
+        let drawn = draw_read(&mut scarce, &[1; 5], 7).unwrap();
+        assert_eq!((drawn, scarce.avoid), (CellSet::from([0, 3, 4]), CellSet::from([1, 2])));
+        assert_eq!(launched(&scarce), drawn);
     }
 
     #[test]
@@ -471,7 +499,7 @@ mod tests {
             let drawn = draw_sources(&mut plan, &weights, random).unwrap();
             let candidates = CellSet::first_n(9) - wanted - plan.zero - missing;
             prop_assert!(drawn.is_subset(candidates));
-            let coming = wanted - missing - avoid;
+            let coming = wanted - missing - (avoid - plan.zero);
             let held = (plan.zero | coming).len() - u8::from(coming == wanted);
             prop_assert_eq!(drawn.len(), k.saturating_sub(held).min(candidates.len()));
             // Drawn first, each part in its old order.

@@ -110,7 +110,8 @@ pub enum Input {
         /// The answer.
         verdict: Verdict,
     },
-    /// The decode that was asked for ended; false if it failed.
+    /// The decode that was asked for ended; false if it failed. Then this read decodes no more, and only the wanted cells
+    /// themselves can complete it.
     Decoded(bool),
     /// The instant of [`next_deadline`](crate::StripeReadView::next_deadline) has come. At any other time it
     /// does no harm.
@@ -352,8 +353,9 @@ pub enum HedgeResult {
     Won,
     /// The read is Ok without it.
     Lost,
-    /// The read is not Ok, or more of the hedge's own legs failed than it had to spare.
+    /// The read is not Ok, or more of the legs that the hedge rests on failed than it had to spare.
     Void,
-    /// Nothing was launched: the leave came too late, or was not needed any more.
+    /// It cost nothing: the leave came too late or was not needed any more, or the read was abandoned before work on any of its
+    /// legs began.
     Unused,
 }

@@ -474,6 +474,26 @@ fn a_leg_is_told_with_its_stages() {
 // Room and plans.
 
 #[test]
+fn no_stage_of_a_leg_takes_longer_than_the_leg() {
+    let end_of_leg = |end: Input| {
+        let mut read = StripeRead::new(at(0), &rs_6_3([0])).unwrap();
+        let leg = LegId { cell: 0, attempt: 1 };
+        while read.poll_output().is_some() {}
+        for (millis, input) in [(0, started(leg)), (1, end), (5, Input::Connected(leg))] {
+            read.handle(at(millis), input);
+        }
+        read.poll_output()
+    };
+    let leg = LegId { cell: 0, attempt: 1 };
+    for end in [Input::GaveUp(leg, Cause::Timeout), Input::Abort] {
+        assert!(matches!(
+            end_of_leg(end),
+            Some(Output::Tell(Evidence::Leg { connect_micros: None, took, .. })) if took == ms(1)
+        ));
+    }
+}
+
+#[test]
 fn a_plan_that_breaks_a_rule_is_an_error_with_its_numbers() {
     let broken = |change: &dyn Fn(&mut ReadPlan<9>)| {
         let mut plan = rs_6_3([0]);

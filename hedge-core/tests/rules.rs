@@ -622,3 +622,45 @@ fn an_eager_grant_may_be_smaller_and_the_rest_comes_back() {
     hand.grant_cells(0, 5);
     assert_eq!((hand.launched_for(Why::Eager), hand.refunded()), (set([6, 7, 8]), 2));
 }
+
+#[test]
+fn an_eager_start_that_makes_no_leg_superfluous_is_not_asked_for() {
+    let mut eager = rs_6_3([0]);
+    eager.mode = Mode::Eager(3);
+    eager.missing = set([6, 7, 8]);
+    assert_eq!(Hand::new(&eager).petition(), None, "cell 0 would be waited for all the same");
+    eager.missing = set([7, 8]);
+    assert_eq!(Hand::new(&eager).petition().map(|petition| petition.cells), Some(6));
+    let mut hand = Hand::new(&eager);
+    hand.grant_cells(0, 5);
+    assert_eq!((hand.launched(), hand.refunded()), (vec![], 5));
+}
+
+#[test]
+fn an_eager_start_is_asked_for_at_the_start_or_never() {
+    let mut eager = plan::<6>(2, 6, [0, 1, 2, 3]);
+    eager.mode = Mode::Eager(1);
+    let mut hand = Hand::running(&eager);
+    assert_eq!(hand.petition(), None, "four legs are more than k and one");
+    hand.fail(1, 0, Cause::Missing);
+    assert_eq!(hand.petition(), None);
+    assert_eq!(hand.fail(2, 1, Cause::Missing).petition(), None);
+}
+
+#[test]
+fn no_leg_that_the_read_can_do_without_goes_to_a_demoted_node() {
+    let mut demoted = rs_6_3([0]);
+    demoted.avoid = set([7, 8]);
+    demoted.spare = 255;
+    let mut hand = Hand::running(&demoted);
+    assert_eq!(asked(hand.timeout(10), 0), 6);
+    assert_eq!(hand.grant(10).launched_for(Why::Hedge), set([1, 2, 3, 4, 5, 6]));
+    demoted.mode = Mode::Eager(255);
+    assert_eq!(Hand::new(&demoted).grant(0).launched_for(Why::Eager), set([1, 2, 3, 4, 5, 6]));
+    // But a hedge that needs it goes there.
+    demoted.avoid = set([6, 7, 8]);
+    demoted.mode = Mode::Hedge;
+    let mut hand = Hand::running(&demoted);
+    assert_eq!(asked(hand.timeout(10), 0), 6);
+    assert_eq!(hand.grant(10).launched_for(Why::Hedge), set([1, 2, 3, 4, 5, 6]));
+}

@@ -175,11 +175,21 @@ fn play<const N: usize>(k: u8, n: u8, seed: u64, steps: &[Step]) -> Watched<N> {
 
 fn play_with<const N: usize>(fault: Option<Fault>, k: u8, n: u8, seed: u64, steps: &[Step]) -> Watched<N> {
     let (origin, plan) = any_plan::<N>(k, n, seed);
-    let mut watched = Watched::new(origin, &plan).with_fault(fault);
+    play_plan(fault, origin, &plan, seed, steps)
+}
+
+fn play_plan<const N: usize>(
+    fault: Option<Fault>,
+    origin: Instant,
+    plan: &ReadPlan<N>,
+    seed: u64,
+    steps: &[Step],
+) -> Watched<N> {
+    let mut watched = Watched::new(origin, plan).with_fault(fault);
     if !seed.is_multiple_of(4) {
         watched.poll_all();
     }
-    let mut player = Player { watched, n, now: origin };
+    let mut player = Player { watched, n: plan.n, now: origin };
     for step in steps {
         player.step(*step);
     }
@@ -214,6 +224,57 @@ fn random_steps(random: &mut Random, count: u64) -> Vec<Step> {
         Step { what: bytes[0] % 100, cell: bytes[1], detail: bytes[2], pass: bytes[3], polls: bytes[4] }
     };
     (0..count).map(|_| step()).collect()
+}
+
+/// Plays stripes of any k and n that there is room for, with each number of the plan as great as it can be, or every cell
+/// of a kind, in some of them.
+fn play_at_the_limits<const N: usize>(scripts: u64, count: u64) {
+    let mut random = Random::new(14);
+    for _ in 0..scripts {
+        let n = 1 + random.below(N.min(64) as u64) as u8;
+        let n = if random.below(3) == 0 { N.min(64) as u8 } else { n };
+        let k = [1, n, 1 + random.below(u64::from(n)) as u8][random.below(3) as usize];
+        let seed = random.next();
+        let (origin, mut plan) = any_plan::<N>(k, n, seed);
+        let all = CellSet::first_n(n);
+        let mut at_its_limit = || random.below(4) == 0;
+        if at_its_limit() {
+            plan.wanted = all;
+        }
+        if at_its_limit() {
+            plan.zero = CellSet::first_n(k);
+            plan.missing -= plan.zero;
+        }
+        if at_its_limit() {
+            plan.missing = plan.wanted - plan.zero;
+        }
+        if at_its_limit() {
+            plan.avoid = all;
+        }
+        if at_its_limit() {
+            plan.mode = Mode::Eager(u8::MAX);
+        }
+        if at_its_limit() {
+            plan.spare = u8::MAX;
+        }
+        if at_its_limit() {
+            plan.max_tries = ReadPlan::<N>::MOST_TRIES;
+        }
+        if at_its_limit() {
+            plan.clocks.retry_floor = Span::MAX;
+        }
+        let steps = random_steps(&mut random, count);
+        play_plan(None, origin, &plan, seed, &steps);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn the_promises_hold_at_the_limits_of_a_plan() {
+    play_at_the_limits::<1>(1_000, 30);
+    play_at_the_limits::<9>(4_000, 100);
+    play_at_the_limits::<64>(1_000, 400);
+    play_at_the_limits::<70>(500, 200);
 }
 
 /// Small enough for an interpreter.

@@ -302,7 +302,8 @@ fn read_plan<const N: usize>(line: &mut Line<'_>) -> Result<ReadPlan<N>> {
     Ok(plan)
 }
 
-/// One line, for the head of a log: what a read has to be created from to replay it.
+/// One line, to go with a log: what a read has to be created from to replay it. The instant of its creation is not in it, and
+/// an [`EventLog`](crate::EventLog) does not read it.
 impl<const N: usize> fmt::Display for ReadPlan<N> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str("plan")?;

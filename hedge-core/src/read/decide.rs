@@ -146,10 +146,13 @@ impl StripeReadView {
         if self.is_owed_a_verdict() {
             return;
         }
+        if self.state.eager > 0 && self.eager_cells(u8::MAX) == 0 {
+            // Only at the start; later it would be a hedge that nobody counts.
+            self.state.eager = 0;
+        }
         let state = &self.state;
-        let eager = state.eager > 0 && self.eager_cells() > 0;
         let mut late = (state.late_legs & state.flying) - state.hedged - state.refused;
-        let about = if eager {
+        let about = if state.eager > 0 {
             Some(About::Eager)
         } else {
             loop {
@@ -176,10 +179,6 @@ impl StripeReadView {
         let wanted = (missing - state.flying) | (missing & state.hedged);
         let coming = (state.held | (state.flying - state.hedged)) - wanted;
         if wanted.is_empty() || !self.may_decode() || coming.len() < state.k {
-            // One that nobody has polled is wrong by now.
-            if core::mem::take(&mut self.state.to_hint) {
-                self.state.hint = (CellSet::EMPTY, CellSet::EMPTY);
-            }
             return;
         }
         let sources = self.first_k(state.held, coming);
@@ -251,17 +250,25 @@ impl StripeReadView {
         if need == 0 || fresh < need {
             return (0, 0);
         }
-        (need, if need > 1 { state.spare.min(fresh - need) } else { 0 })
+        let spare = if need > 1 { state.spare.min(self.dispensable().saturating_sub(need)) } else { 0 };
+        (need, spare)
     }
 
-    /// Cells that an eager start would add.
-    pub(super) fn eager_cells(&self) -> u8 {
+    /// Cells that an eager start would add, with leave for so many. 0 also if they would not make a leg superfluous.
+    pub(super) fn eager_cells(&self, leave: u8) -> u8 {
         let state = &self.state;
         if !self.may_decode() || state.decode.exists() {
             return 0;
         }
-        let most = state.k.saturating_add(state.eager);
-        most.saturating_sub((state.held | state.flying).len()).min(self.fresh().len())
+        let coming = (state.held | state.flying).len();
+        let wish = state.k.saturating_add(state.eager).saturating_sub(coming);
+        let cells = wish.min(self.dispensable()).min(leave);
+        if coming + cells > state.k { cells } else { 0 }
+    }
+
+    /// How many fresh cells a read may take that it can do without: not those to avoid.
+    fn dispensable(&self) -> u8 {
+        self.fresh().iter().filter(|&cell| !self.slot(cell).avoid).count() as u8
     }
 
     /// Plans legs that were granted; they are charged until work on them begins. Returns how many.

@@ -186,7 +186,7 @@ impl StripeReadView {
         let Some(asking) = self.state.asking.take() else { return };
         match (asking.about, verdict) {
             (About::Eager, Verdict::Grant { cells, .. }) => {
-                let wish = if self.may_launch() { self.eager_cells().min(cells) } else { 0 };
+                let wish = if self.may_launch() { self.eager_cells(cells) } else { 0 };
                 let launched = self.launch_granted(wish, Why::Eager, 0);
                 self.state.refund = self.state.refund.saturating_add(cells - launched);
                 self.state.eager = 0;

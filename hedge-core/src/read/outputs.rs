@@ -110,7 +110,7 @@ impl StripeReadView {
         self.state.petition_id = self.state.petition_id.wrapping_add(1);
         let (subject, cells) = match about {
             About::Eager => {
-                let cells = self.eager_cells();
+                let cells = self.eager_cells(u8::MAX);
                 (Subject::Eager, cells)
             }
             About::Straggler(leg) => {

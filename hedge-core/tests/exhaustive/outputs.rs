@@ -276,9 +276,11 @@ impl Shadow {
             Subject::Eager => {
                 promise!("Rule 11", !self.eager_answered, "it asks a second time to start eagerly");
                 let Mode::Eager(extra) = case.mode else { return broken("Mode", "not an eager read") };
-                let coming = self.got | case.zero | self.flying();
-                let most = (case.k + extra).saturating_sub(coming.len()).min(self.fresh(case).len());
+                let coming = (self.got | case.zero | self.flying()).len();
+                let fresh = self.fresh(case) - case.avoid;
+                let most = (case.k + extra).saturating_sub(coming).min(fresh.len());
                 promise!("Rule 11", petition.cells == most, "an eager start of {} cells", petition.cells);
+                promise!("Rule 11", coming + most > case.k, "an eager start that makes no leg superfluous");
             }
         }
         self.petition = Some(petition);

@@ -496,11 +496,11 @@ impl Shadow {
 
     pub(crate) fn cost(&self, case: &Case, cell: u8) -> u8 {
         let need = self.needed(case, self.flying(), CellSet::one(cell));
-        let fresh = self.fresh(case).len();
+        let fresh = self.fresh(case);
         match need {
-            _ if self.decode_failed || fresh < need => 0,
+            _ if self.decode_failed || fresh.len() < need => 0,
             0 | 1 => need,
-            _ => need + case.spare.min(fresh - need),
+            _ => need + case.spare.min((fresh - case.avoid).len().saturating_sub(need)),
         }
     }
 }

@@ -527,15 +527,17 @@ impl<const N: usize> Watched<N> {
             let cells = if need > fresh.len() || self.no_decode {
                 0
             } else if need > 1 {
-                need + self.plan.spare.min(fresh.len() - need)
+                need + self.plan.spare.min((fresh - self.plan.avoid).len().saturating_sub(need))
             } else {
                 need
             };
             assert_eq!(petition.cells, cells, "rule 7: the cheapest set");
         } else {
             let Mode::Eager(extra) = self.plan.mode else { panic!("an eager petition of another mode") };
-            let wish = k.saturating_add(extra).saturating_sub((self.held | flying).len());
-            assert_eq!(petition.cells, wish.min(fresh.len()), "rule 11: k + d");
+            let coming = (self.held | flying).len();
+            let wish = k.saturating_add(extra).saturating_sub(coming).min((fresh - self.plan.avoid).len());
+            assert_eq!(petition.cells, wish, "rule 11: k + d");
+            assert!(coming + wish > k, "rule 11: no leg becomes superfluous");
         }
         self.owed = Some(petition);
     }
