@@ -533,13 +533,37 @@ fn a_read_of_a_demoted_node_starts_rebuilt_with_six_reads() {
 #[test]
 fn a_demoted_node_is_read_where_nothing_else_is_left() {
     let mut demoted = plan::<3>(2, 3, [0]);
-    demoted.avoid = set([0, 1]);
+    demoted.avoid = set([0]);
     let mut hand = Hand::new(&demoted);
-    assert_eq!(hand.launched_for(Why::Degraded), set([1, 2]), "the rebuild needs one of the two");
+    assert_eq!(hand.launched_for(Why::Degraded), set([1, 2]), "the read starts rebuilt");
     hand.start(0).fail(1, 2, Cause::Missing);
     assert_eq!(hand.launched(), [(0, Why::Original)], "and now it needs cell 0 itself");
     assert_eq!(hand.start(1).deliver(2, 0).finish(), delivered([0]));
     hand.drain(3);
+}
+
+#[test]
+fn where_a_rebuild_needs_demoted_nodes_too_the_cell_itself_is_read() {
+    // Five sources are on healthy nodes, and a rebuild takes six: one read is cheaper than six, and waits no longer.
+    let mut demoted = rs_6_3([0]);
+    demoted.avoid = set([0, 1, 2, 3]);
+    assert_eq!(Hand::new(&demoted).launched(), [(0, Why::Original)]);
+    // With six it starts rebuilt.
+    demoted.avoid = set([0, 1, 2]);
+    assert_eq!(Hand::new(&demoted).launched_for(Why::Degraded), set([3, 4, 5, 6, 7, 8]));
+    // A cell that is lost has to be rebuilt all the same; one that is not is read, and is a source.
+    demoted.wanted = set([0, 1]);
+    demoted.missing = set([0]);
+    demoted.avoid = set([1, 2, 3]);
+    let launched = Hand::new(&demoted).launched();
+    assert_eq!(launched[0], (1, Why::Original));
+    assert!(
+        launched[1..].iter().copied().eq([4, 5, 6, 7, 8].map(|cell| (cell, Why::Degraded))),
+        "{launched:?}"
+    );
+    let mut replicas = plan::<3>(1, 3, [0]);
+    replicas.avoid = set([0, 1, 2]);
+    assert_eq!(Hand::new(&replicas).launched(), [(0, Why::Original)]);
 }
 
 #[test]

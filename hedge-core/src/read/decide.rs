@@ -64,6 +64,12 @@ impl StripeReadView {
         // Without the cells that are gone, if that can be done.
         if self.may_decode() && (reachable - gone).len() >= state.k {
             let need = self.needed(CellSet::EMPTY);
+            let avoided = self.avoided() - state.soft;
+            if (hope - gone - avoided).len() < need && !(gone & hope & avoided).is_empty() {
+                // A rebuild would wait for nodes that are not to be waited for: then rather for the cell's own.
+                self.read_again(gone & hope & avoided);
+                return true;
+            }
             let launched = self.launch(need, Why::Degraded, 0, hope - gone);
             if launched.len() < need {
                 // What is reachable leans on stragglers.
@@ -83,6 +89,11 @@ impl StripeReadView {
             self.launch(self.needed(CellSet::EMPTY), Why::Degraded, 0, hope);
         }
         true
+    }
+
+    /// Cells on nodes that are not waited for.
+    fn avoided(&self) -> CellSet {
+        (0..self.state.n).filter(|&cell| self.slot(cell).avoid).collect()
     }
 
     /// Reads wanted cells themselves: for the first time if they were avoided, or once more.
