@@ -43,6 +43,8 @@ pub struct ReadEvent {
 /// What happens to a read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ReadStep {
+    /// It was created, from a plan that is kept beside the log: a plan has a text form, too.
+    Begun,
     /// It was given an input.
     Input(Input),
     /// It was polled, and gave so many outputs. Polls matter: what was planned and never polled is dropped
@@ -55,13 +57,13 @@ impl ReadEvent {
     /// a run give its outputs again.
     ///
     /// ```
-    /// use hedge_core::{CellSet, EventLog, Instant, Output, ReadEvent, ReadPlan, StripeRead};
+    /// use hedge_core::{CellSet, EventLog, Output, ReadEvent, ReadPlan, StripeRead};
     ///
     /// let mut plan = ReadPlan::<3>::new(2, 3);
     /// plan.wanted = CellSet::from([0]);
-    /// let log: EventLog<ReadEvent, 10> = "0 polled outputs=1\n0 started leg=0.1 request=0\n7 delivered leg=0.1\n7 polled outputs=2".parse()?;
+    /// let log: EventLog<ReadEvent, 10> = "0 begun\n0 polled outputs=1\n0 started leg=0.1 request=0\n7 delivered leg=0.1\n7 polled outputs=2".parse()?;
     ///
-    /// let mut read = StripeRead::new(Instant::ZERO, &plan)?;
+    /// let mut read = StripeRead::new(log.events()[0].at, &plan)?;
     /// let mut last = None;
     /// for event in &log {
     ///     event.replay(&mut read, |output| last = Some(output));
@@ -71,6 +73,7 @@ impl ReadEvent {
     /// ```
     pub fn replay(&self, read: &mut StripeReadView, mut output: impl FnMut(Output)) {
         match self.what {
+            ReadStep::Begun => {}
             ReadStep::Input(input) => read.handle(self.at, input),
             ReadStep::Polled(outputs) => {
                 for _ in 0..outputs {

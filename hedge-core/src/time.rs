@@ -30,6 +30,18 @@ impl Instant {
         Self(Span::from_millis(millis).0)
     }
 
+    /// The instant `micros` microseconds after the origin.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(Span::from_micros(micros).0)
+    }
+
+    /// The instant `secs` seconds after the origin.
+    #[must_use]
+    pub const fn from_secs(secs: u64) -> Self {
+        Self(Span::from_secs(secs).0)
+    }
+
     /// Nanoseconds since the origin.
     #[must_use]
     #[inline]
@@ -197,5 +209,6 @@ mod tests {
         let mut at = Instant::from_millis(3);
         at += Span::from_millis(4);
         assert_eq!(at, Instant::from_nanos(7_000_000));
+        assert_eq!((Instant::from_micros(7_000), Instant::from_secs(0)), (at, Instant::ZERO));
     }
 }

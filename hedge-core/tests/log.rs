@@ -50,6 +50,7 @@ fn each_event_of_a_read_has_its_line() {
     ] {
         assert_text(read_event(ReadStep::Input(input)), text);
     }
+    assert_text(read_event(ReadStep::Begun), "5 begun");
     assert_text(read_event(ReadStep::Polled(65_535)), "5 polled outputs=65535");
 }
 
@@ -149,6 +150,7 @@ fn what_is_wrong_with_a_line_is_told() {
         ),
         ("5", "the line ends where the name of an event should follow"),
         ("5 aborted", "at byte 2 should stand the name of an event"),
+        ("5 begun leg=3.1", "the line goes on at byte 8, though all is said"),
         ("5 abort now", "the line goes on at byte 8, though all is said"),
         ("5 failed leg=3.1", "the line ends where cause= should follow"),
         ("5 failed cause=timeout leg=3.1", "at byte 9 should stand leg="),
@@ -170,6 +172,9 @@ fn what_is_wrong_with_a_line_is_told() {
         error("5 saved node=x by=1"),
         "node= at byte 8 must be a number from 0 to 4294967294, or unknown"
     );
+
+    // The unknown node has a name, and no number.
+    assert!("5 saved node=4294967295 by=1".parse::<GovernorEvent>().is_err());
 
     let plan = ReadPlan::<3>::new(2, 3).to_string();
     let error = |from: &str, to: &str| plan.replacen(from, to, 1).parse::<ReadPlan<3>>().unwrap_err();
@@ -250,6 +255,7 @@ fn read_events() -> impl Strategy<Value = ReadEvent> {
     let steps = prop_oneof![
         9 => inputs.prop_map(ReadStep::Input),
         1 => any::<u16>().prop_map(ReadStep::Polled),
+        1 => Just(ReadStep::Begun),
     ];
     (instants(), steps).prop_map(|(at, what)| ReadEvent { at, what })
 }

@@ -120,13 +120,27 @@ wrappers! {
     RequestId as u32: RequestId, |request| request.0,
 }
 
-/// Values that have a name each. A variant without a name does not compile.
+/// Values that have a name each, in logs and for metrics. A variant without a name does not compile.
 macro_rules! names {
     ($($type:ident { $($value:ident = $name:literal,)+ })+) => { $(
+        impl $type {
+            /// The name in logs and for metrics.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$value => $name,)+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
         impl Value for $type {
             const EXPECTED: &str = concat!("one of" $(, " ", $name)+);
             fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $($type::$value => $name,)+ })
+                f.write_str(self.name())
             }
             fn read(word: &str) -> Option<Self> {
                 match word { $($name => Some($type::$value),)+ _ => None }
@@ -191,7 +205,11 @@ impl Value for NodeId {
         if *self == Self::UNKNOWN { f.write_str("unknown") } else { self.0.write(f) }
     }
     fn read(word: &str) -> Option<Self> {
-        if word == "unknown" { Some(Self::UNKNOWN) } else { u32::read(word).map(Self) }
+        if word == "unknown" {
+            Some(Self::UNKNOWN)
+        } else {
+            u32::read(word).map(Self).filter(|&node| node != Self::UNKNOWN)
+        }
     }
 }
 

@@ -16,6 +16,7 @@ impl fmt::Display for ReadEvent {
             put(f, "leg=", leg)
         };
         match &self.what {
+            ReadStep::Begun => f.write_str("begun"),
             ReadStep::Polled(outputs) => {
                 f.write_str("polled")?;
                 put(f, "outputs=", outputs)
@@ -67,6 +68,10 @@ impl FromStr for ReadEvent {
         let mut line = Line::new(text);
         let (instant, at, name) = line.head()?;
         let input = match name {
+            "begun" => {
+                line.end()?;
+                return Ok(Self { at: instant, what: ReadStep::Begun });
+            }
             "polled" => None,
             "started" => Some(Input::Started { leg: line.take("leg=")?, request: line.take("request=")? }),
             "connected" => Some(Input::Connected(line.take("leg=")?)),

@@ -87,7 +87,7 @@ impl<const N: usize> StripeRead<N> {
         state.late_legs &= state.flying;
         state.refused &= state.flying;
         state.hedged &= state.flying | state.soft;
-        for (cell, slot) in (0..).zip(&mut read.slots) {
+        for (cell, slot) in (0..=u8::MAX).zip(&mut read.slots) {
             let state = &read.state;
             let (flying, late) = (state.flying.contains(cell), state.late_legs.contains(cell));
             let runs = state.started.contains(cell) && !late;
