@@ -7,27 +7,7 @@ use hedge_core::{
     Cause, CellSet, Due, Evidence, HedgeResult, Input, Instant, LegEnd, LegId, Mode, NodeId, Outcome, Output,
     Permit, PlanError, ReadPlan, Reason, RequestId, Span, StripeRead, StripeReadView, Subject, Verdict, Why,
 };
-use world::{Hand, at, delivered, grant, ms, plan, started};
-
-fn set<const N: usize>(cells: [u8; N]) -> CellSet {
-    cells.into()
-}
-
-fn ok<const D: usize, const R: usize>(delivered: [u8; D], decoded: [u8; R]) -> Option<Outcome> {
-    Some(Outcome::Ok { delivered: delivered.into(), decoded: decoded.into() })
-}
-
-/// RS-6-3 with these cells wanted.
-fn rs_6_3<const W: usize>(wanted: [u8; W]) -> ReadPlan<9> {
-    plan(6, 9, wanted)
-}
-
-/// The petition that the timeout at 10 ms leads to.
-fn asked<const N: usize>(hand: &mut Hand<N>, straggler: u8) -> u8 {
-    let petition = hand.petition().expect("a petition");
-    assert!(matches!(petition.subject, Subject::Late { leg, .. } if leg.cell == straggler), "{petition:?}");
-    petition.cells
-}
+use world::{Hand, asked, at, delivered, grant, ms, ok, plan, rs_6_3, set, started};
 
 // Modes.
 

@@ -2,10 +2,10 @@
 
 use hedge_core::{
     Cause, CellSet, Evidence, HedgeResult, Input, Instant, LegId, Outcome, Output, Petition, ReadPlan,
-    Reason, Verdict, Why,
+    Reason, Subject, Verdict, Why,
 };
 
-use super::{Watched, at, grant, started};
+use super::{Watched, at, grant, plan, started};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Hand<const N: usize> {
@@ -205,4 +205,24 @@ impl<const N: usize> Hand<N> {
 /// Every wanted cell was delivered.
 pub(crate) fn delivered<const N: usize>(cells: [u8; N]) -> Option<Outcome> {
     Some(Outcome::Ok { delivered: cells.into(), decoded: CellSet::EMPTY })
+}
+
+pub(crate) fn set<const N: usize>(cells: [u8; N]) -> CellSet {
+    cells.into()
+}
+
+pub(crate) fn ok<const D: usize, const R: usize>(delivered: [u8; D], decoded: [u8; R]) -> Option<Outcome> {
+    Some(Outcome::Ok { delivered: delivered.into(), decoded: decoded.into() })
+}
+
+/// RS-6-3 with these cells wanted.
+pub(crate) fn rs_6_3<const W: usize>(wanted: [u8; W]) -> ReadPlan<9> {
+    plan(6, 9, wanted)
+}
+
+/// The petition that the timeout at 10 ms leads to.
+pub(crate) fn asked<const N: usize>(hand: &mut Hand<N>, straggler: u8) -> u8 {
+    let petition = hand.petition().expect("a petition");
+    assert!(matches!(petition.subject, Subject::Late { leg, .. } if leg.cell == straggler), "{petition:?}");
+    petition.cells
 }

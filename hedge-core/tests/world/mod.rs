@@ -13,7 +13,7 @@ use hedge_core::{
     RequestId, Span, Verdict, Why,
 };
 
-pub(crate) use hand::{Hand, delivered};
+pub(crate) use hand::{Hand, asked, delivered, ok, rs_6_3, set};
 pub(crate) use watched::{Watched, at, grant, ms, plan, refuse, started};
 
 /// Seeded random numbers (splitmix).
