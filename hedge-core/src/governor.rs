@@ -278,6 +278,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         if self.config.budget.is_none() {
             self.ledger = Ledger::default();
         }
+        self.breaker.change_cooldown(self.now, config.breaker.cooldown, &mut self.counters);
         self.config = config;
         Ok(())
     }
