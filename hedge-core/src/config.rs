@@ -189,8 +189,8 @@ pub struct Health {
     pub slow_leg: Span,
     /// A connection that took longer to open is slow.
     pub slow_connect: Span,
-    /// Whether impaired and slow nodes are demoted: reads around them start rebuilt, as long as no more nodes are impaired or slow
-    /// than the breaker's limits of impaired ones.
+    /// Whether impaired and slow nodes are demoted once more than half of their requests were late or slow: reads around them start
+    /// rebuilt, as long as no more nodes are impaired or slow than the breaker's limits of impaired ones.
     pub demote: bool,
     /// At most this share of the nodes seen may be demoted, in percent.
     pub max_demoted_percent: u8,
@@ -315,7 +315,8 @@ impl Default for Config {
     /// gets there; a connection is slow beyond 100 ms, many times a round trip within a data centre, yet
     /// well below the second after which a lost SYN is sent again. A node is slow with its sixth such leg within
     /// 60 s: a client that froze for a moment sees one or two slow legs of each node, and must not accuse them
-    /// all. At most 20 % of the nodes are demoted, so that enough cells remain to read from. Of the reads that
+    /// all. It is demoted once more than half of its requests were late or slow, at most half a minute after it died; nodes
+    /// that are only busy are not, since to read around them makes the others busy. At most 20 % of the nodes are demoted, so that enough cells remain to read from. Of the reads that
     /// would wait for a demoted node one in 32 does, which shows within seconds to minutes that it is well
     /// again, and costs 3 % of such reads. A node stays demoted for 30 s, half a window, and twice as long
     /// each time that it comes back slow, up to 15 minutes.

@@ -1,7 +1,8 @@
 //! What the governor knows of each node, for reads: which are impaired, which are slow, and which are demoted, so
 //! that reads start around them.
 //!
-//! A node is a suspect while it is impaired ([`Impaired`]) or slow ([`Health`]). A suspect is demoted if there is
+//! A node is a suspect while it is impaired ([`Impaired`]) or slow ([`Health`]). A suspect is demoted once more than half of its
+//! requests in the window were late or slow, as those of a dead node soon are and those of a busy one are not, if there is
 //! room: at most [`Health::max_demoted_percent`] of the nodes ever seen, but one from five nodes on; and not while
 //! more than half of the nodes seen are suspects, since then reading around one of them leads to the others. It
 //! comes back when its hold is over, it is no suspect any more, and its newest probe and all but one of the last eight did well.
@@ -317,7 +318,10 @@ impl Nodes<[NodeState]> {
         let demoted = if was_demoted {
             health.demote && (bad || !state.may_return(now, health))
         } else {
-            health.demote && bad && self.room(health, self.suspects + u32::from(!was_suspect))
+            health.demote
+                && bad
+                && state.mostly_bad(now, config)
+                && self.room(health, self.suspects + u32::from(!was_suspect))
         };
         let suspect = bad || demoted;
         self.suspects = self.suspects + u32::from(suspect) - u32::from(was_suspect);

@@ -294,6 +294,12 @@ impl NodeState {
 
     // Demotion.
 
+    /// Whether more than half of its requests were late, or slow: as many as that of those within the window of lateness. To read around a node that is only busy makes the others busy, too.
+    pub(super) fn mostly_bad(&self, now: Instant, config: &Config) -> bool {
+        let (started, late) = self.lateness(now, &config.impaired);
+        late.max(self.slow_legs(now, &config.health)) * 2 > started
+    }
+
     /// How it did while demoted.
     fn judge_leg(&mut self, bad: bool) {
         self.verdicts = self.verdicts << 1 | u8::from(bad);
