@@ -234,9 +234,11 @@ impl Config {
     /// More than 2 nodes late within 60 s stop hedging for 30 s, at most 200 hedges a second are granted, and
     /// legs are late after the given threshold; zero: never, which is also that client's own default. One late
     /// leg makes an impaired node. After the cooldown hedging is simply on again, and what was seen before
-    /// still counts. There is no budget, no test of usefulness, no spare, no count of slow legs, no demotion.
+    /// still counts. There is no budget, no test of usefulness, no spare, no count of slow legs, no demotion;
+    /// but sources on impaired nodes are taken last, as with every profile.
     ///
-    /// That client starts a leg's clock after its connection is open, so `connect_counts` is false; and it asks
+    /// That client starts a leg's clock after its connection is open, so `connect_counts` is false, and no leg is ever late of which
+    /// the executor does not say [`Connected`](crate::Input::Connected), also on a connection that was open before. And it asks
     /// again for a refused leg each time its threshold has passed once more, so that is the retry floor. It
     /// records a straggler only when its hedge is granted ([`Record::WhenGranted`]); the article about it reads
     /// as if every straggler were recorded, and whoever wants that sets `impaired.record = Record::Always`.
@@ -286,7 +288,7 @@ impl Config {
     /// | the clock of a read includes opening its connection | `connect_counts` |
     /// | one hedge a read; a further replica only after a failure | a hedge leg that is late may be hedged, too, up to n - 1 of them. For one only, give the read's plan two cells |
     /// | losers run to their end, their results dropped | the executor's answer to [`Output::Cancel`](crate::Output::Cancel) |
-    /// | no rate, no budget, no breaker | limits out of reach: any rate, no budget, no node impaired or slow |
+    /// | no rate, no budget, no breaker | limits out of reach: any rate, no budget, no node impaired or slow with fewer than 65,535 such legs within a minute; beyond that its copies are read last |
     #[must_use]
     pub const fn replicated(threshold: Span) -> Self {
         let hubspot = Self::hubspot(threshold);
