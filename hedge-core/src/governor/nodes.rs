@@ -2,7 +2,7 @@
 //! that reads start around them.
 //!
 //! A node is a suspect while it is impaired ([`Impaired`]) or slow ([`Health`]). A suspect is demoted once more than half of its
-//! requests in the window were late or slow, as those of a dead node soon are and those of a busy one are not, if there is
+//! requests in the window, or the last 250, were late or slow, as those of a dead node soon are and those of a busy one are not, if there is
 //! room: at most [`Health::max_demoted_percent`] of the nodes ever seen, but one from five nodes on; and not while
 //! more than half of the nodes seen are suspects, since then reading around one of them leads to the others. It
 //! comes back when its hold is over, it is no suspect any more, and its newest probe and all but one of the last eight did well.

@@ -50,6 +50,20 @@ fn a_node_of_which_half_the_requests_are_well_is_a_suspect_but_not_demoted() {
 }
 
 #[test]
+fn a_node_that_dies_under_many_reads_is_demoted_before_half_of_the_window_is_bad() {
+    let config = config();
+    let mut nodes = ten(&config);
+    let nodes = view(&mut nodes);
+    for _ in 0..1_000 {
+        nodes.leg(at(1), NodeId(4), &millis(1), &config);
+    }
+    for bad in 1..=250 {
+        nodes.leg(at(2), NodeId(4), &millis(3_000), &config);
+        assert_eq!(nodes.demoted(NodeId(4)), bad == 250, "{bad}");
+    }
+}
+
+#[test]
 fn where_nobody_is_to_be_demoted_nobody_is_and_those_that_were_come_back() {
     let mut config = config();
     let mut nodes = ten(&config);
