@@ -189,8 +189,8 @@ pub struct Health {
     pub slow_leg: Span,
     /// A connection that took longer to open is slow.
     pub slow_connect: Span,
-    /// Whether impaired and slow nodes are demoted: reads around them start rebuilt, as long as no more nodes are impaired or slow
-    /// than the breaker's limits of impaired ones.
+    /// Whether impaired and slow nodes are demoted once more than half of their requests were late or slow: reads around them start
+    /// rebuilt, as long as no more nodes are impaired or slow than the breaker's limits of impaired ones.
     pub demote: bool,
     /// At most this share of the nodes seen may be demoted, in percent.
     pub max_demoted_percent: u8,
@@ -234,9 +234,11 @@ impl Config {
     /// More than 2 nodes late within 60 s stop hedging for 30 s, at most 200 hedges a second are granted, and
     /// legs are late after the given threshold; zero: never, which is also that client's own default. One late
     /// leg makes an impaired node. After the cooldown hedging is simply on again, and what was seen before
-    /// still counts. There is no budget, no test of usefulness, no spare, no count of slow legs, no demotion.
+    /// still counts. There is no budget, no test of usefulness, no spare, no count of slow legs, no demotion;
+    /// but sources on impaired nodes are taken last, as with every profile.
     ///
-    /// That client starts a leg's clock after its connection is open, so `connect_counts` is false; and it asks
+    /// That client starts a leg's clock after its connection is open, so `connect_counts` is false, and no leg is ever late of which
+    /// the executor does not say [`Connected`](crate::Input::Connected), also on a connection that was open before. And it asks
     /// again for a refused leg each time its threshold has passed once more, so that is the retry floor. It
     /// records a straggler only when its hedge is granted ([`Record::WhenGranted`]); the article about it reads
     /// as if every straggler were recorded, and whoever wants that sets `impaired.record = Record::Always`.
@@ -286,7 +288,7 @@ impl Config {
     /// | the clock of a read includes opening its connection | `connect_counts` |
     /// | one hedge a read; a further replica only after a failure | a hedge leg that is late may be hedged, too, up to n - 1 of them. For one only, give the read's plan two cells |
     /// | losers run to their end, their results dropped | the executor's answer to [`Output::Cancel`](crate::Output::Cancel) |
-    /// | no rate, no budget, no breaker | limits out of reach: any rate, no budget, no node impaired or slow |
+    /// | no rate, no budget, no breaker | limits out of reach: any rate, no budget, no node impaired or slow with fewer than 65,535 such legs within a minute; beyond that its copies are read last |
     #[must_use]
     pub const fn replicated(threshold: Span) -> Self {
         let hubspot = Self::hubspot(threshold);
@@ -315,7 +317,8 @@ impl Default for Config {
     /// gets there; a connection is slow beyond 100 ms, many times a round trip within a data centre, yet
     /// well below the second after which a lost SYN is sent again. A node is slow with its sixth such leg within
     /// 60 s: a client that froze for a moment sees one or two slow legs of each node, and must not accuse them
-    /// all. At most 20 % of the nodes are demoted, so that enough cells remain to read from. Of the reads that
+    /// all. It is demoted once more than half of its requests were late or slow, at most half a minute after it died; nodes
+    /// that are only busy are not, since to read around them makes the others busy. At most 20 % of the nodes are demoted, so that enough cells remain to read from. Of the reads that
     /// would wait for a demoted node one in 32 does, which shows within seconds to minutes that it is well
     /// again, and costs 3 % of such reads. A node stays demoted for 30 s, half a window, and twice as long
     /// each time that it comes back slow, up to 15 minutes.

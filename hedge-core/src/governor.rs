@@ -98,6 +98,8 @@ pub struct Snapshot<const CLASSES: usize = 2> {
     pub seen: u32,
     /// Nodes that reads don't wait for.
     pub demoted: u32,
+    /// How often a node was demoted since the governor was created.
+    pub demotions: u32,
     /// When a leg of each size class is late; `None`: never.
     pub threshold: [Option<Span>; CLASSES],
     /// What the threshold of each size class is made of; `None`: it is fixed.
@@ -241,6 +243,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         }
         if !dry_run {
             plan.avoid |= wary.avoid;
+            add(&mut self.counters.reads_around, (!(wary.avoid & plan.wanted).is_empty()).into());
         }
         let clocks = &mut plan.clocks;
         (clocks.late, clocks.late_hedge, clocks.late_suspect) = match &threshold {
@@ -278,6 +281,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         if self.config.budget.is_none() {
             self.ledger = Ledger::default();
         }
+        self.breaker.change_cooldown(self.now, config.breaker.cooldown, &mut self.counters);
         self.config = config;
         Ok(())
     }
@@ -312,6 +316,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             impaired: self.nodes.impaired_count(now, &self.config.impaired, self.counted_epoch()),
             seen: self.nodes.seen_count(now, self.config.impaired.window),
             demoted: self.nodes.demoted_count(),
+            demotions: self.nodes.demotions(),
             threshold,
             estimate,
             tokens: self.config.budget.map(|budget| self.ledger.tokens(now, &budget)),

@@ -341,6 +341,21 @@ fn the_time_open_grows_while_the_breaker_is_open() {
 }
 
 #[test]
+fn the_time_open_never_falls_whatever_the_cooldown_becomes() {
+    let mut client = open();
+    client.wait(Span::from_secs(25));
+    client.reconfigure(|config| config.breaker.cooldown = Span::from_secs(1));
+    assert_eq!(client.state(), BreakerState::HalfOpen);
+    assert_eq!(client.snapshot().counters.time_open, Span::from_secs(25));
+
+    let mut client = open();
+    client.wait(Span::from_secs(25));
+    client.reconfigure(|config| config.breaker.cooldown = Span::from_secs(40));
+    client.wait(Span::from_secs(100));
+    assert_eq!(client.snapshot().counters.time_open, Span::from_secs(40));
+}
+
+#[test]
 fn a_deadline_within_a_quarter_of_the_threshold_is_too_near() {
     let mut client = Client::new(config());
     let quarter = Span::from_micros(62_500);

@@ -232,3 +232,21 @@ fn the_tally_of_reads_is_kept() {
     assert_eq!((counters.cells_read, counters.cells_wasted), (19, 5));
     assert_eq!((counters.saved, counters.time_saved), (2, Span::from_millis(500)));
 }
+
+#[test]
+fn demotions_and_the_reads_that_start_around_a_demoted_node_are_counted() {
+    let mut client = Client::new(config());
+    one_dead_node(&mut client);
+    let mut wants_it = plan();
+    wants_it.wanted = CellSet::from([4]);
+    // Neither of these starts around node 4: it wants another, must not hedge, or only asks what would be.
+    for plan in
+        [plan(), ReadPlan { mode: Mode::Off, ..wants_it }, ReadPlan { mode: Mode::DryRun, ..wants_it }]
+    {
+        prepared(&mut client, plan);
+    }
+    let snapshot = client.snapshot();
+    assert_eq!((snapshot.demotions, snapshot.demoted, snapshot.counters.reads_around), (1, 1, 0));
+    assert_eq!(prepared(&mut client, wants_it).avoid, CellSet::from([4]));
+    assert_eq!(client.snapshot().counters.reads_around, 1);
+}

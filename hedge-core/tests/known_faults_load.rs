@@ -138,20 +138,31 @@ fn an_overload_that_passes_is_over() {
         fleet.run(Span::from_secs(10));
         fleet.set_rate(FULL * 120 / 100);
         fleet.run(Span::from_secs(3));
-        let now = fleet.now;
-        let demoted = fleet.clients[0].snapshot(now).demoted;
         fleet.set_rate(FULL * 52 / 100);
         fleet.run(Span::from_secs(10));
         fleet.took.clear();
         fleet.run(Span::from_secs(5));
-        (demoted, fleet.quantile(990_000).as_nanos() as f64 / 1e6)
+        fleet.quantile(990_000).as_nanos() as f64 / 1e6
     };
-    let (_, none) = p99_after(unhedged());
-    let (demoted, hedged) = p99_after(Config::default());
-    assert!(
-        demoted > 5 && hedged < none * 1.02,
-        "{demoted} nodes demoted; {hedged} ms, {none} ms without hedges"
-    );
+    let (none, hedged) = (p99_after(unhedged()), p99_after(Config::default()));
+    assert!(hedged < none * 1.02, "{hedged} ms, {none} ms without hedges");
+}
+
+/// Nor are busy nodes read around while the load is there: when it rises to 90 %, all are late for a moment, some more than others.
+#[test]
+#[cfg_attr(miri, ignore = "a million legs")]
+fn a_load_that_rises_does_not_lead_to_a_collapse() {
+    let p99 = |config: Config| {
+        let mut fleet = busy(config, 30);
+        fleet.run(Span::from_secs(20));
+        fleet.set_rate(FULL * 90 / 100);
+        fleet.took.clear();
+        fleet.run(Span::from_secs(10));
+        fleet.quantile(990_000)
+    };
+    let (none, hedged) = (p99(unhedged()), p99(Config::default()));
+    // What remains is the burst: a tenth of a second of each client's own reads.
+    assert!(hedged.as_nanos() < 5 * none.as_nanos(), "{hedged:?}, {none:?} without hedges");
 }
 
 /// Nor are they read around where a threshold, right until then, is too low from now on.

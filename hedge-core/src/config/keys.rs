@@ -553,7 +553,7 @@ pub(super) static KEYS: [Key; 45] = [
         Place::Flag(|c| Some(&mut c.health.demote)),
         FLAG,
         None,
-        "do not wait for impaired and slow nodes",
+        "do not wait for impaired and slow nodes of which more than half of the legs are late or slow",
     ),
     key(
         "health.max.demoted.percent",

@@ -156,6 +156,15 @@ impl Breaker {
         }
     }
 
+    /// The cooldown will be another one. Of a shorter one less is counted as open when it is over than has passed
+    /// already: the difference is counted now, so that the time open never falls.
+    pub(super) fn change_cooldown(&self, now: Instant, cooldown: Span, counters: &mut Counters) {
+        if self.state == State::Open {
+            let beyond = (now - self.since).saturating_sub(cooldown);
+            counters.time_open = counters.time_open.saturating_add(beyond);
+        }
+    }
+
     /// A leg was late: opens, if that is too many nodes.
     pub(super) fn crossing(&mut self, now: Instant, too_many: bool, counters: &mut Counters) {
         if too_many && !matches!(self.state, State::Open) {

@@ -38,6 +38,8 @@ pub struct Counters {
     pub reads: u64,
     /// Those of them without the wanted bytes.
     pub reads_not_ok: u64,
+    /// Reads prepared to start rebuilt, around a demoted node: each costs k cells where one or a few would do.
+    pub reads_around: u64,
     /// Stragglers that came after the rebuild that beat them.
     pub saved: u64,
     /// By how much they came later, in sum.

@@ -1,10 +1,12 @@
 //! What the governor knows of each node, for reads: which are impaired, which are slow, and which are demoted, so
 //! that reads start around them.
 //!
-//! A node is a suspect while it is impaired ([`Impaired`]) or slow ([`Health`]). A suspect is demoted if there is
+//! A node is a suspect while it is impaired ([`Impaired`]) or slow ([`Health`]). A suspect is demoted once more than half of its
+//! requests in the window, or the last 250, were late or slow, as those of a dead node soon are and those of a busy one are not, if there is
 //! room: at most [`Health::max_demoted_percent`] of the nodes ever seen, but one from five nodes on; and not while
 //! more than half of the nodes seen are suspects, since then reading around one of them leads to the others. It
-//! comes back when its hold is over, it is no suspect any more and its probes did well.
+//! comes back when its hold is over, it is no suspect any more, and its newest probe and all but one of the last eight did well.
+//! Without any probe it comes back, too: a client that reads too rarely to send one could not take it back otherwise.
 //!
 //! Reads start around a demoted node only while no more nodes are suspects than the breaker bears with. Such a read costs k cells where
 //! one would do; when it is load that makes nodes slow, that is what keeps them slow.
@@ -79,6 +81,8 @@ pub(crate) struct Nodes<S: ?Sized> {
     /// How many are marked as suspects, those demoted included.
     suspects: u32,
     demoted: u32,
+    /// How often one was demoted.
+    demotions: u32,
     /// The node that the next wary read looks after, so that none is forgotten that no read touches.
     next: u32,
     states: S,
@@ -86,7 +90,15 @@ pub(crate) struct Nodes<S: ?Sized> {
 
 impl<const NODES: usize> Nodes<[NodeState; NODES]> {
     pub(crate) const fn new() -> Self {
-        Self { high: 0, known: 0, suspects: 0, demoted: 0, next: 0, states: [NodeState::NEW; NODES] }
+        Self {
+            high: 0,
+            known: 0,
+            suspects: 0,
+            demoted: 0,
+            demotions: 0,
+            next: 0,
+            states: [NodeState::NEW; NODES],
+        }
     }
 }
 
@@ -193,6 +205,10 @@ impl Nodes<[NodeState]> {
 
     pub(crate) fn demoted_count(&self) -> u32 {
         self.demoted
+    }
+
+    pub(crate) fn demotions(&self) -> u32 {
+        self.demotions
     }
 
     pub(crate) fn health(&self, now: Instant, node: NodeId, config: &Config) -> Option<NodeHealth> {
@@ -302,11 +318,15 @@ impl Nodes<[NodeState]> {
         let demoted = if was_demoted {
             health.demote && (bad || !state.may_return(now, health))
         } else {
-            health.demote && bad && self.room(health, self.suspects + u32::from(!was_suspect))
+            health.demote
+                && bad
+                && state.mostly_bad(now, config)
+                && self.room(health, self.suspects + u32::from(!was_suspect))
         };
         let suspect = bad || demoted;
         self.suspects = self.suspects + u32::from(suspect) - u32::from(was_suspect);
         self.demoted = self.demoted + u32::from(demoted) - u32::from(was_demoted);
+        self.demotions = self.demotions.saturating_add((demoted && !was_demoted).into());
         let Some(state) = self.state_mut(node) else { return };
         state.set(Mark::Suspect, suspect);
         match (was_demoted, demoted) {

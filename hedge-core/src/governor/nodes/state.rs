@@ -36,6 +36,8 @@ pub struct NodeState {
     level: u8,
     /// The last eight verdicts on legs while demoted, the newest lowest: 1 is late or slow.
     verdicts: u8,
+    /// Late or slow requests since the last that was neither.
+    streak: u8,
     marks: u8,
 }
 
@@ -97,6 +99,7 @@ impl NodeState {
         out: 0,
         level: 0,
         verdicts: 0,
+        streak: 0,
         marks: 0,
     };
 
@@ -152,6 +155,7 @@ impl NodeState {
             self.late_request = request;
         }
         self.late[0] = self.late[0].saturating_add(1);
+        self.streak = self.streak.saturating_add(1);
         if self.is(Mark::Demoted) {
             self.judge_leg(true);
         }
@@ -227,6 +231,9 @@ impl NodeState {
                 self.set(Mark::RequestSlow, true);
             }
         }
+        if first && !was_late && (slow || leg.end == LegEnd::Delivered) {
+            self.streak = if slow { self.streak.saturating_add(1) } else { 0 };
+        }
         if self.is(Mark::Demoted) && first && !was_late && (slow || leg.end == LegEnd::Delivered) {
             self.judge_leg(slow);
         }
@@ -293,6 +300,16 @@ impl NodeState {
     }
 
     // Demotion.
+
+    /// So many bad requests without a good one in between need not wait for the share: a busy client would have too many reads
+    /// out by then.
+    const STREAK: u8 = 250;
+
+    /// Whether more than half of its requests were late, or slow: as many as that of those within the window of lateness. To read around a node that is only busy makes the others busy, too.
+    pub(super) fn mostly_bad(&self, now: Instant, config: &Config) -> bool {
+        let (started, late) = self.lateness(now, &config.impaired);
+        self.streak >= Self::STREAK || late.max(self.slow_legs(now, &config.health)) * 2 > started
+    }
 
     /// How it did while demoted.
     fn judge_leg(&mut self, bad: bool) {

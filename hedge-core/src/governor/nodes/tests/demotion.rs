@@ -28,6 +28,42 @@ fn a_slow_or_impaired_node_is_demoted_and_no_other() {
 }
 
 #[test]
+fn a_node_of_which_half_the_requests_are_well_is_a_suspect_but_not_demoted() {
+    let config = config();
+    for impaired in [false, true] {
+        let mut nodes = ten(&config);
+        let nodes = view(&mut nodes);
+        for _ in 0..20 {
+            nodes.leg(at(1), NodeId(4), &millis(1), &config);
+        }
+        for bad in 1..=30 {
+            if impaired {
+                nodes.cross(at(2), NodeId(4), RequestId::NONE, 0, &config);
+            } else {
+                nodes.leg(at(2), NodeId(4), &millis(3_000), &config);
+            }
+            let started = nodes.health(at(2), NodeId(4), &config).unwrap().started;
+            assert_eq!(nodes.demoted(NodeId(4)), bad * 2 > started, "{bad} of {started}");
+        }
+        assert!(nodes.suspect(at(2), NodeId(4), &config));
+    }
+}
+
+#[test]
+fn a_node_that_dies_under_many_reads_is_demoted_before_half_of_the_window_is_bad() {
+    let config = config();
+    let mut nodes = ten(&config);
+    let nodes = view(&mut nodes);
+    for _ in 0..1_000 {
+        nodes.leg(at(1), NodeId(4), &millis(1), &config);
+    }
+    for bad in 1..=250 {
+        nodes.leg(at(2), NodeId(4), &millis(3_000), &config);
+        assert_eq!(nodes.demoted(NodeId(4)), bad == 250, "{bad}");
+    }
+}
+
+#[test]
 fn where_nobody_is_to_be_demoted_nobody_is_and_those_that_were_come_back() {
     let mut config = config();
     let mut nodes = ten(&config);
@@ -244,6 +280,7 @@ fn a_node_that_looks_well_without_traffic_flips_a_bounded_number_of_times_an_hou
     let mut config = config();
     // A window so short that only the holds keep it away.
     config.health.window = Span::from_secs(1);
+    config.impaired.window = Span::from_secs(1);
     let hour = Span::from_secs(3_600);
     let bound = most_demotions(&config.health, hour);
     assert_eq!(bound, 4 + 2 + 22);
@@ -268,6 +305,7 @@ fn a_node_that_looks_well_without_traffic_flips_a_bounded_number_of_times_an_hou
 fn a_long_good_time_forgets_the_doublings() {
     let mut config = config();
     config.health.window = Span::from_secs(1);
+    config.impaired.window = Span::from_secs(1);
     let mut nodes = ten(&config);
     let nodes = view(&mut nodes);
     let mut now = 0;
