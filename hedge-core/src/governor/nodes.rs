@@ -103,7 +103,8 @@ impl<const NODES: usize> Nodes<[NodeState; NODES]> {
 }
 
 impl Nodes<[NodeState]> {
-    /// A leg to this node is late. Legs of one request count once; all of [`RequestId::NONE`] count.
+    /// A leg to this node is late, and with [`Record::Always`] that is evidence. Legs of one request count once; all of
+    /// [`RequestId::NONE`] count.
     pub(crate) fn cross(
         &mut self,
         now: Instant,
@@ -112,14 +113,10 @@ impl Nodes<[NodeState]> {
         epoch: u32,
         config: &Config,
     ) -> Crossing {
-        let Some(state) = self.touch(now, node) else { return Crossing::Unknown };
-        let counted = config.impaired.record == Record::Always
-            && state.count_late(now, request, epoch, &config.impaired);
-        self.judge(now, node, config);
-        if counted { Crossing::Counted } else { Crossing::Ignored }
+        self.late(now, node, request, epoch, config, Record::Always)
     }
 
-    /// The late leg may be hedged: with [`Record::WhenGranted`] it is evidence only now, otherwise this changes nothing.
+    /// The late leg may be hedged, and with [`Record::WhenGranted`] it is evidence only now.
     pub(crate) fn granted(
         &mut self,
         now: Instant,
@@ -128,9 +125,21 @@ impl Nodes<[NodeState]> {
         epoch: u32,
         config: &Config,
     ) -> Crossing {
+        self.late(now, node, request, epoch, config, Record::WhenGranted)
+    }
+
+    fn late(
+        &mut self,
+        now: Instant,
+        node: NodeId,
+        request: RequestId,
+        epoch: u32,
+        config: &Config,
+        record: Record,
+    ) -> Crossing {
         let Some(state) = self.touch(now, node) else { return Crossing::Unknown };
-        let counted = config.impaired.record == Record::WhenGranted
-            && state.count_late(now, request, epoch, &config.impaired);
+        let counted =
+            config.impaired.record == record && state.count_late(now, request, epoch, &config.impaired);
         self.judge(now, node, config);
         if counted { Crossing::Counted } else { Crossing::Ignored }
     }
