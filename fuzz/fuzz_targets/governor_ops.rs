@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use arbitrary::Arbitrary;
 use hedge_core::{
-    Cause, CellSet, Config, Evidence, Governor, HedgeResult, Instant, LegEnd, LegId, NodeId, Permit, Petition, ReadPlan, RequestId,
-    Span, StripeRead, Subject, Verdict, Why,
+    Cause, CellSet, Config, Evidence, Governor, HedgeResult, Instant, LegEnd, LegId, NodeId, Permit,
+    Petition, ReadPlan, RequestId, Span, StripeRead, Subject, Verdict, Why,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -39,18 +39,52 @@ enum Step {
     Wait(u32),
     Jump(u64),
     Back(u64),
-    Late { node: u8, cells: u8, request: u8, again: bool, deadline: Option<u32>, dry_run: bool, class: u8 },
-    Eager { cells: u8, dry_run: bool },
+    Late {
+        node: u8,
+        cells: u8,
+        request: u8,
+        again: bool,
+        deadline: Option<u32>,
+        dry_run: bool,
+        class: u8,
+    },
+    Eager {
+        cells: u8,
+        dry_run: bool,
+    },
     /// The end of a grant: which, what came of it, and how many of its cells are given back first.
-    Settle { which: u8, result: u8, refund: u8 },
-    Read { cells: u8, wasted: u8, ok: bool },
-    Leg { node: u8, request: u8, class: u8, took: u32, connect: Option<u32>, end: u8 },
+    Settle {
+        which: u8,
+        result: u8,
+        refund: u8,
+    },
+    Read {
+        cells: u8,
+        wasted: u8,
+        ok: bool,
+    },
+    Leg {
+        node: u8,
+        request: u8,
+        class: u8,
+        took: u32,
+        connect: Option<u32>,
+        end: u8,
+    },
     Saved(u8, u32),
-    Prepare { nodes: u8, wanted: u16 },
+    Prepare {
+        nodes: u8,
+        wanted: u16,
+    },
     Configure(Vec<Setting>),
     Snapshot,
     /// Evidence that is not true: cells that were never granted.
-    Lie { cells: u8, epoch: u32, probe: Option<u8>, result: u8 },
+    Lie {
+        cells: u8,
+        epoch: u32,
+        probe: Option<u8>,
+        result: u8,
+    },
 }
 
 const NODES: usize = 12;
@@ -91,7 +125,9 @@ fn set(config: &mut Config, settings: &[Setting]) {
             Value::Small(value) => value.to_string(),
             Value::Number(value) => value.to_string(),
             Value::Huge(value) => value.to_string(),
-            Value::Word(value) => ["off", "true", "false", "adaptive", "spend", "-1", "", "granted"][usize::from(value) % 8].into(),
+            Value::Word(value) => ["off", "true", "false", "adaptive", "spend", "-1", "", "granted"]
+                [usize::from(value) % 8]
+                .into(),
         };
         let before = *config;
         if config.set(name, &value).is_err() {
@@ -115,11 +151,22 @@ fn take(governor: &mut Governor<NODES>, oracle: &mut Oracle, clock: &mut Instant
                 again,
             };
             let deadline = deadline.map(|micros| *clock + Span::from_micros(micros.into()));
-            ask(governor, oracle, *clock, &Petition { id: 1, subject, cells: cells % 65, size_class: class, deadline, dry_run });
+            ask(
+                governor,
+                oracle,
+                *clock,
+                &Petition { id: 1, subject, cells: cells % 65, size_class: class, deadline, dry_run },
+            );
         }
         Step::Eager { cells, dry_run } => {
-            let petition =
-                Petition { id: 1, subject: Subject::Eager, cells: cells % 65, size_class: 0, deadline: None, dry_run };
+            let petition = Petition {
+                id: 1,
+                subject: Subject::Eager,
+                cells: cells % 65,
+                size_class: 0,
+                deadline: None,
+                dry_run,
+            };
             ask(governor, oracle, *clock, &petition);
         }
         Step::Settle { which, result, refund } => {
@@ -157,7 +204,10 @@ fn take(governor: &mut Governor<NODES>, oracle: &mut Oracle, clock: &mut Instant
             );
         }
         Step::Saved(node, micros) => {
-            governor.record(*clock, &Evidence::Saved { node: node_id(node), by: Span::from_micros(micros.into()) });
+            governor.record(
+                *clock,
+                &Evidence::Saved { node: node_id(node), by: Span::from_micros(micros.into()) },
+            );
         }
         Step::Prepare { nodes, wanted } => prepare(governor, *clock, nodes, wanted),
         Step::Configure(ref settings) => {
@@ -170,7 +220,10 @@ fn take(governor: &mut Governor<NODES>, oracle: &mut Oracle, clock: &mut Instant
         Step::Snapshot => audit(governor, oracle, *clock),
         Step::Lie { cells, epoch, probe, result } => {
             oracle.lied = true;
-            governor.record(*clock, &Evidence::Hedge { permit: Permit { epoch, probe }, cells, result: outcome(result) });
+            governor.record(
+                *clock,
+                &Evidence::Hedge { permit: Permit { epoch, probe }, cells, result: outcome(result) },
+            );
             governor.record(*clock, &Evidence::Refund { cells });
         }
     }

@@ -8,7 +8,8 @@ mod watched;
 
 use arbitrary::Arbitrary;
 use hedge_core::{
-    Cause, CellSet, Input, Instant, LegId, Mode, NodeId, Output, Permit, ReadPlan, Reason, RequestId, Span, StripeRead, Verdict,
+    Cause, CellSet, Input, Instant, LegId, Mode, NodeId, Output, Permit, ReadPlan, Reason, RequestId, Span,
+    StripeRead, Verdict,
 };
 use libfuzzer_sys::fuzz_target;
 use watched::Watched;
@@ -91,24 +92,31 @@ fn plan(script: &Script) -> ReadPlan<CELLS> {
     let mut plan = ReadPlan::<CELLS>::new(k, n);
     plan.wanted = (CellSet::from_bits(script.wanted) & all) | stray;
     plan.zero = CellSet::from_bits(script.zero) & CellSet::from_bits(script.zero >> 16) & all;
-    plan.missing = CellSet::from_bits(script.missing) & CellSet::from_bits(script.missing >> 16) & all - plan.zero;
+    plan.missing =
+        CellSet::from_bits(script.missing) & CellSet::from_bits(script.missing >> 16) & (all - plan.zero);
     plan.avoid = CellSet::from_bits(script.avoid) & CellSet::from_bits(script.avoid >> 16) & all;
     plan.suspect = CellSet::from_bits(script.suspect) & all;
     let crowd = u32::from(script.crowd % 4) + 1;
-    plan.node = std::array::from_fn(|cell| if script.crowd == 99 { NodeId::UNKNOWN } else { NodeId(cell as u32 / crowd) });
+    plan.node =
+        std::array::from_fn(
+            |cell| if script.crowd == 99 { NodeId::UNKNOWN } else { NodeId(cell as u32 / crowd) },
+        );
     let mut order = script.order;
     for i in (1..usize::from(n).min(CELLS)).rev() {
         plan.order.swap(i, (order % (i as u64 + 1)) as usize);
         order /= i as u64 + 1;
     }
-    plan.mode = [Mode::Hedge, Mode::Hedge, Mode::Off, Mode::Eager(script.spare), Mode::DryRun][usize::from(script.mode) % 5];
+    plan.mode = [Mode::Hedge, Mode::Hedge, Mode::Off, Mode::Eager(script.spare), Mode::DryRun]
+        [usize::from(script.mode) % 5];
     plan.clocks.late = micros(script.late);
     plan.clocks.late_hedge = micros(script.late_hedge);
     plan.clocks.late_suspect = micros(script.late_suspect);
     plan.clocks.stall = micros(script.stall);
     plan.clocks.connect_counts = script.connect_counts;
     plan.clocks.retry_floor = Span::from_nanos(script.retry_floor.into());
-    plan.deadline = script.deadline.map(|deadline| Instant::from_nanos(script.start) + Span::from_micros(deadline.into()));
+    plan.deadline = script
+        .deadline
+        .map(|deadline| Instant::from_nanos(script.start) + Span::from_micros(deadline.into()));
     plan.spare = script.spare % 4;
     plan.max_tries = script.max_tries % 8;
     plan.hints = script.hints;
@@ -193,5 +201,6 @@ impl Leg {
 }
 
 fn cause(which: u8) -> Cause {
-    [Cause::Timeout, Cause::Refused, Cause::Unreachable, Cause::Cancelled, Cause::Missing, Cause::Corrupt][usize::from(which) % 6]
+    [Cause::Timeout, Cause::Refused, Cause::Unreachable, Cause::Cancelled, Cause::Missing, Cause::Corrupt]
+        [usize::from(which) % 6]
 }
