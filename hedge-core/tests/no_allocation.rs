@@ -1,6 +1,8 @@
 //! Nothing of this crate takes memory: whole reads, the governor, the pipeline watch, the draw, the log and its text, under an allocator
 //! that counts.
 
+mod governor_bench;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::{self, Write};
@@ -201,20 +203,7 @@ fn a_read_takes_no_memory_however_it_goes() {
 }
 
 fn petition(node: u32) -> Petition {
-    Petition {
-        id: 1,
-        subject: Subject::Late {
-            leg: LegId { cell: 0, attempt: 1 },
-            node: NodeId(node),
-            why: Why::Original,
-            request: RequestId::NONE,
-            again: false,
-        },
-        cells: 6,
-        size_class: 0,
-        deadline: Some(at(1 << 30)),
-        dry_run: false,
-    }
+    Petition { deadline: Some(at(1 << 30)), ..governor_bench::petition(node) }
 }
 
 #[test]

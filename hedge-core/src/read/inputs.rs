@@ -11,15 +11,20 @@ impl StripeReadView {
     pub(super) fn started(&mut self, cell: u8, request: RequestId) {
         let now = self.state.now;
         self.state.started.insert(cell);
-        if self.state.charged.contains(cell) {
-            self.state.charged.remove(cell);
-            self.state.extra.insert(cell);
-        }
+        self.work_began(cell);
         let slot = self.slot_mut(cell);
         slot.start = now;
         slot.mark = now;
         slot.request = request;
         slot.connect_micros = NOT_CONNECTED;
+    }
+
+    /// A granted leg costs what was granted for it.
+    fn work_began(&mut self, cell: u8) {
+        if self.state.charged.contains(cell) {
+            self.state.charged.remove(cell);
+            self.state.extra.insert(cell);
+        }
     }
 
     /// A sign of life. It does not make a late leg punctual.
@@ -32,11 +37,8 @@ impl StripeReadView {
     pub(super) fn delivered(&mut self, cell: u8) {
         count(&mut self.state.tally.delivered);
         let in_time = self.state.flying.contains(cell);
-        if self.state.charged.contains(cell) {
-            // Delivered, so work was done, whatever was said of its beginning.
-            self.state.charged.remove(cell);
-            self.state.extra.insert(cell);
-        }
+        // Delivered, so work was done, whatever was said of its beginning.
+        self.work_began(cell);
         self.end(cell);
         if let Some(outcome) = self.state.outcome {
             let beaten = matches!(outcome, Outcome::Ok { decoded, .. } if decoded.contains(cell));

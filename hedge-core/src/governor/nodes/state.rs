@@ -233,9 +233,9 @@ impl NodeState {
         }
         if first && !was_late && (slow || leg.end == LegEnd::Delivered) {
             self.streak = if slow { self.streak.saturating_add(1) } else { 0 };
-        }
-        if self.is(Mark::Demoted) && first && !was_late && (slow || leg.end == LegEnd::Delivered) {
-            self.judge_leg(slow);
+            if self.is(Mark::Demoted) {
+                self.judge_leg(slow);
+            }
         }
         if let Some(micros) = leg.connect_micros {
             self.connect.take(Span::from_micros(micros.into()));
@@ -305,7 +305,8 @@ impl NodeState {
     /// out by then.
     const STREAK: u8 = 250;
 
-    /// Whether more than half of its requests were late, or slow: as many as that of those within the window of lateness. To read around a node that is only busy makes the others busy, too.
+    /// Whether the requests that were late, or those that were slow, are more than half of what was started within the window
+    /// of lateness; or the last so many were. To read around a node that is only busy makes the others busy, too.
     pub(super) fn mostly_bad(&self, now: Instant, config: &Config) -> bool {
         let (started, late) = self.lateness(now, &config.impaired);
         self.streak >= Self::STREAK || late.max(self.slow_legs(now, &config.health)) * 2 > started
