@@ -1,0 +1,37 @@
+//! Files of our own format: their manifest, their records, and what is done with a whole file.
+
+mod error;
+mod list;
+mod manifest;
+mod open;
+mod put;
+mod records;
+mod remove;
+mod repair;
+mod verify;
+
+use std::sync::Arc;
+
+use crate::NodeStore;
+
+pub use error::FileError;
+pub use list::{Listed, list};
+pub use manifest::{FileId, Manifest, NodeEntry};
+pub use open::{Opened, open};
+pub use put::{PutOptions, put};
+pub use records::{BadRecord, Opener, Records, Sealer};
+pub use remove::{Removed, remove};
+pub use repair::{RepairOptions, Repaired, repair};
+pub use verify::{Fault, Finding, Verified, VerifyOptions, verify};
+
+/// A node, as a command or a program was given it.
+#[derive(Clone)]
+pub struct Node {
+    /// What messages call it.
+    pub label: String,
+    /// How it is reached.
+    pub store: Arc<dyn NodeStore>,
+}
+
+/// Told how many bytes of the file are done, again and again.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);

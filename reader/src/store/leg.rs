@@ -1,0 +1,187 @@
+//! A leg as its store sees it: whom to tell, and what to hold until everything has stopped.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{Failed, Failure};
+
+/// What a store says of a leg.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Connecting,
+    Connected,
+    Data(Bytes),
+    /// The last lease is gone: nothing of this leg goes on anywhere.
+    Stopped,
+}
+
+/// Something said of a leg, and when.
+#[derive(Debug)]
+pub(crate) struct Happened {
+    pub(crate) leg: u32,
+    pub(crate) at: Instant,
+    pub(crate) said: Said,
+}
+
+/// Where legs report to.
+pub(crate) type Event = Happened;
+
+/// One request for bytes, as its store sees it: takes what happens, and hands out [leases](Lease).
+///
+/// To the reader it may stand for several legs of one node that touch, and are read in one request.
+pub struct Leg {
+    shared: Arc<Shared>,
+    left: u64,
+}
+
+struct Shared {
+    leg: u32,
+    events: mpsc::UnboundedSender<Event>,
+    cancelled: AtomicBool,
+    /// What is given back when all has stopped.
+    _held: Box<dyn Send + Sync>,
+}
+
+impl Leg {
+    /// A leg of `length` bytes that tells `events` of itself under the number `leg`, and holds `held` until it has stopped.
+    pub(crate) fn new(
+        leg: u32,
+        length: u64,
+        events: mpsc::UnboundedSender<Event>,
+        held: Box<dyn Send + Sync>,
+    ) -> (Self, Control) {
+        let shared = Arc::new(Shared { leg, events, cancelled: AtomicBool::new(false), _held: held });
+        let control = Control(Arc::downgrade(&shared));
+        (Self { shared, left: length }, control)
+    }
+
+    /// A connection is being opened for this leg.
+    pub fn connecting(&self) {
+        self.shared.say(Said::Connecting);
+    }
+
+    /// The connection is there.
+    pub fn connected(&self) {
+        self.shared.say(Said::Connected);
+    }
+
+    /// These bytes have come.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::TooLong`] if they are more than were asked for; [`Failure::Cancelled`] if nobody waits any more.
+    pub fn data(&mut self, bytes: Bytes) -> Result<(), Failed> {
+        let length = bytes.len() as u64;
+        let Some(left) = self.left.checked_sub(length) else {
+            let more = format!("{length} bytes where {} were left to come", self.left);
+            return Err(Failed::because(Failure::TooLong, more));
+        };
+        self.left = left;
+        if length > 0 && !self.shared.say(Said::Data(bytes)) {
+            return Err(Failure::Cancelled.into());
+        }
+        Ok(())
+    }
+
+    /// How many bytes are still to come.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// All is there.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::TooShort`] if it is not.
+    pub fn finish(self) -> Result<(), Failed> {
+        match self.left {
+            0 => Ok(()),
+            left => Err(Failed::because(Failure::TooShort, format!("{left} bytes did not come"))),
+        }
+    }
+
+    /// Whether the reader has dropped the future. For work that goes on without it, such as a blocking read.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// To be held by whatever may outlive the future.
+    #[must_use]
+    pub fn lease(&self) -> Lease {
+        Lease(Arc::clone(&self.shared))
+    }
+}
+
+impl fmt::Debug for Leg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leg").field("leg", &self.shared.leg).field("left", &self.left).finish()
+    }
+}
+
+/// Memory and connection of one leg: while one is held, something of the leg still goes on. The drop of the last is the
+/// fact that it has stopped. It can tell of connections, too, for work that does not own the [`Leg`].
+#[derive(Clone)]
+pub struct Lease(Arc<Shared>);
+
+impl Lease {
+    /// As [`Leg::connecting`].
+    pub fn connecting(&self) {
+        self.0.say(Said::Connecting);
+    }
+
+    /// As [`Leg::connected`].
+    pub fn connected(&self) {
+        self.0.say(Said::Connected);
+    }
+
+    /// As [`Leg::is_cancelled`].
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lease").field(&self.0.leg).finish()
+    }
+}
+
+impl Shared {
+    /// Whether anybody listens.
+    fn say(&self, said: Said) -> bool {
+        self.events.send(Happened { leg: self.leg, at: Instant::now(), said }).is_ok()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.say(Said::Stopped);
+    }
+}
+
+/// The reader's end of a leg.
+#[derive(Debug)]
+pub(crate) struct Control(Weak<Shared>);
+
+impl Control {
+    /// Marks the leg as cancelled, for work that outlives its future.
+    pub(crate) fn cancel(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shared").field(&self.leg).finish()
+    }
+}

@@ -1,0 +1,111 @@
+//! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
+
+mod failed;
+mod leg;
+mod memory;
+mod node;
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+
+pub use failed::{Failed, Failure};
+pub(crate) use leg::{Control, Event, Said};
+pub use leg::{Lease, Leg};
+pub use memory::MemoryStore;
+pub(crate) use node::body_of;
+pub use node::{Body, Entry, Existing, NodeStore};
+
+/// The work of a store: a future that borrows nothing.
+pub type Work<T> = Pin<Box<dyn Future<Output = Result<T, Failed>> + Send>>;
+
+/// One node, for reading: about thirty lines for a client of one's own.
+///
+/// # What a store promises
+///
+/// - It calls [`Leg::connecting`] where it opens a connection, and [`Leg::connected`] once there is one, also if
+///   it was open before. A store without connections says `connected` when its work begins.
+/// - Bytes go to [`Leg::data`] in order, as they come; the end is `leg.finish()`. More and fewer bytes than asked for are
+///   failures by these two.
+/// - Dropping the future cancels the work. What outlives the future, a thread in a blocking call or a task that
+///   closes a socket, holds a [`Lease`] while it does; where it can look, it asks [`Leg::is_cancelled`].
+/// - It does not retry, and has no timers of its own: both are the reader's.
+///
+/// ```
+/// use std::ops::Range;
+///
+/// use hedgerow_reader::{CellStore, Failed, Failure, Leg, Work};
+///
+/// /// Objects in memory.
+/// struct Memory(std::collections::HashMap<String, bytes::Bytes>);
+///
+/// impl CellStore for Memory {
+///     fn read(&self, object: &str, range: Range<u64>, mut leg: Leg) -> Work<()> {
+///         let found = self.0.get(object).cloned();
+///         Box::pin(async move {
+///             leg.connected();
+///             let object = found.ok_or(Failure::Missing)?;
+///             let range = range.start as usize..range.end as usize;
+///             if range.end > object.len() {
+///                 return Err(Failed::from(Failure::TooShort));
+///             }
+///             leg.data(object.slice(range))?;
+///             leg.finish()
+///         })
+///     }
+/// }
+/// ```
+pub trait CellStore: Send + Sync + 'static {
+    /// Reads bytes `range` of `object`, which is a path of names and slashes, without a slash at either end. The range
+    /// is not empty.
+    fn read(&self, object: &str, range: Range<u64>, leg: Leg) -> Work<()>;
+}
+
+/// Reads bytes `range` of `object` by itself, without hedging: for tools that look at single nodes.
+///
+/// # Errors
+///
+/// As [`CellStore::read`].
+pub async fn read_object(
+    store: &dyn CellStore,
+    object: &str,
+    range: Range<u64>,
+) -> Result<bytes::Bytes, Failed> {
+    if range.is_empty() {
+        return Ok(bytes::Bytes::new());
+    }
+    let (events, mut happened) = tokio::sync::mpsc::unbounded_channel();
+    let length = range.end - range.start;
+    let (leg, control) = Leg::new(0, length, events, Box::new(()));
+    let _cancel = CancelOnDrop(control);
+    let mut work = store.read(object, range, leg);
+    let mut pieces = Vec::new();
+    let mut take = |said| {
+        if let Said::Data(bytes) = said {
+            pieces.push(bytes);
+        }
+    };
+    let ended = loop {
+        tokio::select! {
+            biased;
+            Some(event) = happened.recv() => take(event.said),
+            ended = &mut work => break ended,
+        }
+    };
+    while let Ok(event) = happened.try_recv() {
+        take(event.said);
+    }
+    ended?;
+    if let [one] = &pieces[..] {
+        return Ok(one.clone());
+    }
+    Ok(pieces.concat().into())
+}
+
+struct CancelOnDrop(Control);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
