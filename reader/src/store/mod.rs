@@ -1,14 +1,17 @@
 //! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
 
+mod address;
 mod failed;
 mod leg;
 mod memory;
 mod node;
+mod secrets;
 
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
+pub use address::{Address, AddressError};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Said};
 pub use leg::{Lease, Leg};
