@@ -16,3 +16,5 @@ pub use read::{CellMap, Place, ReadError, ReadOptions, StripedFile, StripedReade
 pub use store::{
     Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, MemoryStore, NodeStore, Work, read_object,
 };
+#[cfg(feature = "http")]
+pub use store::{Connector, ConnectorOptions, ObjectNode, quiet};
