@@ -17,3 +17,5 @@ pub use store::{
     Address, AddressError, Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, MemoryStore,
     NodeStore, Work, read_object,
 };
+#[cfg(feature = "http")]
+pub use store::{Connector, ConnectorOptions, ObjectNode, quiet};

@@ -2,6 +2,8 @@
 
 mod address;
 mod failed;
+#[cfg(feature = "http")]
+mod http;
 mod leg;
 mod memory;
 mod node;
@@ -11,6 +13,8 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
+#[cfg(feature = "http")]
+pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
 pub use address::{Address, AddressError};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Said};
