@@ -15,7 +15,7 @@ pub use file::{
 pub use read::{CellMap, Place, ReadError, ReadOptions, StripedFile, StripedReader, StripedStream};
 pub use store::{
     Address, AddressError, Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, MemoryStore,
-    NodeStore, Work, read_object,
+    NodeOptions, NodeStore, Work, connect, read_object,
 };
 #[cfg(feature = "http")]
 pub use store::{Connector, ConnectorOptions, ObjectNode, quiet};

@@ -1,11 +1,13 @@
 //! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
 
 mod address;
+mod connect;
 mod failed;
 #[cfg(feature = "http")]
 mod http;
 mod leg;
 mod memory;
+mod name;
 mod node;
 mod secrets;
 
@@ -16,6 +18,7 @@ use std::pin::Pin;
 #[cfg(feature = "http")]
 pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
 pub use address::{Address, AddressError};
+pub use connect::{NodeOptions, connect};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Said};
 pub use leg::{Lease, Leg};
