@@ -2,7 +2,9 @@
 
 mod failed;
 mod leg;
+mod local;
 mod memory;
+mod name;
 mod node;
 
 use std::future::Future;
@@ -12,7 +14,9 @@ use std::pin::Pin;
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Said};
 pub use leg::{Lease, Leg};
+pub use local::LocalStore;
 pub use memory::MemoryStore;
+pub(crate) use name::check_name;
 pub(crate) use node::body_of;
 pub use node::{Body, Entry, Existing, NodeStore};
 
