@@ -14,8 +14,8 @@ pub use file::{
 };
 pub use read::{CellMap, Place, ReadError, ReadOptions, StripedFile, StripedReader, StripedStream};
 pub use store::{
-    Address, AddressError, Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, MemoryStore,
-    NodeOptions, NodeStore, Work, connect, read_object,
+    Address, AddressError, Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, LocalStore,
+    MemoryStore, NodeOptions, NodeStore, Work, connect, read_object,
 };
 #[cfg(feature = "http")]
 pub use store::{Connector, ConnectorOptions, ObjectNode, quiet};

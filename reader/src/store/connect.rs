@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::NodeStore;
 use super::address::{Address, AddressError, Place};
+use super::{LocalStore, NodeStore};
 
 /// What belongs to a node besides its address: credentials, headers, certificates. `Debug` shows names, never values.
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl fmt::Debug for NodeOptions {
 /// lacks.
 pub fn connect(address: &Address, options: &NodeOptions) -> Result<Arc<dyn NodeStore>, AddressError> {
     match address.place() {
-        Place::Folder(_) => Ok(Arc::new(super::MemoryStore::new())),
+        Place::Folder(path) => Ok(Arc::new(LocalStore::new(path))),
         #[cfg(feature = "http")]
         Place::Server(server) => super::http::server_node(address, server, options),
         #[cfg(feature = "http")]

@@ -6,6 +6,7 @@ mod failed;
 #[cfg(feature = "http")]
 mod http;
 mod leg;
+mod local;
 mod memory;
 mod name;
 mod node;
@@ -22,7 +23,9 @@ pub use connect::{NodeOptions, connect};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Said};
 pub use leg::{Lease, Leg};
+pub use local::LocalStore;
 pub use memory::MemoryStore;
+pub(crate) use name::check_name;
 pub(crate) use node::body_of;
 pub use node::{Body, Entry, Existing, NodeStore};
 
