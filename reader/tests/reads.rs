@@ -430,3 +430,99 @@ async fn timers_that_the_runtime_cannot_keep_are_refused_by_name() {
     let told = error(|config| config.requests = 0);
     assert_eq!(told, "requests is 0: it must be at least 1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_that_fires_late_because_the_runtime_was_busy_blames_nobody() {
+    let world = World::new(GROUP, config());
+    world.nodes[0].becomes(Fate::After(60));
+    let busy = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        // As if one long computation had kept the runtime from everything.
+        tokio::time::advance(Duration::from_millis(500)).await;
+    };
+    tokio::join!(world.read(0..10), busy);
+    let snapshot = world.client.snapshot();
+    let counters = snapshot.governor.counters;
+    assert_eq!((counters.granted, counters.refused_in_all()), (0, 0));
+    // A node that is late by its own doing is found out after the pause as before.
+    world.nodes[0].becomes(Fate::NeverAnswers);
+    let again = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        tokio::time::advance(Duration::from_millis(500)).await;
+    };
+    tokio::join!(world.read(0..10), again);
+    let snapshot = world.client.snapshot();
+    assert_eq!((snapshot.governor.counters.won, snapshot.late_timers), (1, 1));
+    world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_governor_hears_of_every_read_and_of_each_leg_once() {
+    let world = World::new(GROUP, config());
+    for index in 0..1_000 {
+        world.read(index % 6 * CELL..(index % 6 + 1) * CELL).await;
+    }
+    let snapshot = world.client.snapshot();
+    assert_eq!((snapshot.governor.counters.reads, snapshot.governor.counters.cells_read), (1_000, 1_000));
+    assert_eq!((snapshot.reads, snapshot.legs, snapshot.requests), (1_000, 1_000, 1_000));
+    assert_eq!(snapshot.bytes, 1_000 * CELL as u64);
+    world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_demoted_node_is_read_around_and_comes_back() {
+    let mut config = config();
+    config.governor = hedge_core::Config::default();
+    let world = World::new(GROUP, config);
+    world.nodes[0].becomes(Fate::NeverAnswers);
+    // Other reads show what is usual while reads of the dead node are hedged, until nobody waits for it any more.
+    for index in 0..6_000 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        world.read(index % 6 * CELL..(index % 6 + 1) * CELL).await;
+    }
+    let snapshot = world.client.snapshot();
+    assert!(snapshot.governor.demoted == 1 && snapshot.governor.counters.reads_around > 0, "{snapshot:?}");
+    world.nodes[0].becomes(Fate::After(1));
+    let mut reads = 0;
+    while world.client.snapshot().governor.demoted > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        world.read(0..CELL).await;
+        reads += 1;
+        assert!(reads < 1_000_000);
+    }
+    world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_first_and_hedges_later() {
+    let world = World::new(GROUP, config());
+    for node in &world.nodes {
+        node.becomes(Fate::Fails(Failure::Refused));
+    }
+    for _ in 0..100 {
+        assert!(world.reader.read_at(0, 10).await.is_err());
+    }
+    for node in &world.nodes {
+        node.becomes(Fate::After(1));
+    }
+    world.nodes[0].becomes(Fate::NeverAnswers);
+    world.read(0..10).await;
+    assert_eq!(world.client.snapshot().governor.counters.won, 1);
+    world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconfiguration_acts_on_the_next_read() {
+    let world = World::new(GROUP, config());
+    world.nodes[0].becomes(Fate::After(40));
+    world.read(0..10).await;
+    let mut governor = world.client.governor_config();
+    governor.threshold = Threshold::Fixed(Span::from_millis(10));
+    world.client.reconfigure(governor).unwrap();
+    let begun = Instant::now();
+    world.read(0..10).await;
+    assert!(begun.elapsed() < Duration::from_millis(20));
+    governor.threshold = Threshold::Fixed(Span::from_millis(1));
+    assert!(world.client.reconfigure(governor).is_err());
+    world.assert_at_rest().await;
+}
