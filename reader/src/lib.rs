@@ -53,5 +53,6 @@ pub use file::{
 };
 pub use read::{CellMap, LostCell, ReadError, ReadOptions, StripedFile, StripedReader, StripedStream};
 pub use store::{
-    Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, MemoryStore, NodeStore, Work, read_object,
+    Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, LocalStore, MemoryStore, NodeStore, Work,
+    read_object,
 };
