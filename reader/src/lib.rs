@@ -56,3 +56,5 @@ pub use store::{
     Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, LocalStore, MemoryStore, NodeStore, Work,
     read_object,
 };
+#[cfg(feature = "http")]
+pub use store::{Connector, ConnectorOptions, ObjectNode, quiet};

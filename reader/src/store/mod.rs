@@ -1,6 +1,8 @@
 //! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
 
 mod failed;
+#[cfg(feature = "http")]
+mod http;
 mod leg;
 mod local;
 mod memory;
@@ -11,6 +13,8 @@ use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
+#[cfg(feature = "http")]
+pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Holds, Said};
 pub use leg::{Lease, Leg};
