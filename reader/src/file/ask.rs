@@ -81,3 +81,11 @@ pub(super) async fn delete(node: &Node, object: &str) -> Result<bool, Failed> {
 pub(super) fn failure(node: &Node, failed: Failed) -> NodeFailure {
     NodeFailure { node: node.label.clone(), failed }
 }
+
+/// A failure to be told twice.
+pub(super) fn again(failed: &Failed) -> Failed {
+    match std::error::Error::source(failed) {
+        Some(source) => Failed::because(failed.kind, source.to_string()),
+        None => failed.kind.into(),
+    }
+}

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 
-use super::ask::{Answer, all, copy, delete, failure, write};
+use super::ask::{Answer, again, all, copy, delete, failure, write};
 use super::names::manifest_object;
 use super::{FileError, Manifest, Node, NodeFailure};
 use crate::{Existing, Failed, Failure};
@@ -42,11 +42,11 @@ pub(crate) async fn commit(
         copies.push((index, node, before, manifest.to_bytes(this)?));
     }
     let object = manifest_object(name);
-    let written = join_all(
-        copies
-            .into_iter()
-            .map(async |(index, node, text)| (index, write(node, &object, existing, text).await)),
-    )
+    let written = join_all(copies.into_iter().map(async |(index, node, before, text)| match before {
+        // What is not known could not be given back.
+        Answer::Failed(failed) if !is_bad_copy(failed) => (index, Err(again(failed))),
+        _ => (index, write(node, &object, existing, text).await),
+    }))
     .await;
     let taken = written.iter().filter(|(_, done)| done.is_ok()).count();
     if taken >= manifest.quorum() {

@@ -284,3 +284,6 @@ impl<'de> Visitor<'de> for RowVisitor<'_> {
         Ok(self.0.len() - before)
     }
 }
+
+#[cfg(test)]
+mod tests;
