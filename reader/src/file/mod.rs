@@ -17,6 +17,8 @@ mod records;
 mod remove;
 mod repair;
 mod stripes;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use std::sync::Arc;
