@@ -2,16 +2,22 @@
 
 mod ask;
 mod commit;
+mod copies;
 mod error;
 mod json;
 mod list;
 mod manifest;
 mod names;
 mod open;
+mod pace;
+mod piece;
+mod placing;
 mod put;
+mod rebuild;
 mod records;
 mod remove;
 mod repair;
+mod scan;
 mod verify;
 
 use std::sync::Arc;
@@ -28,7 +34,7 @@ pub use open::{Opened, open};
 pub use put::{PutOptions, put};
 pub use records::{BadRecord, Opener, Records, Sealer};
 pub use remove::{Removed, remove};
-pub use repair::{RepairOptions, Repaired, repair};
+pub use repair::{RepairError, RepairOptions, Repaired, repair};
 pub use verify::{Fault, Finding, Verified, VerifyOptions, verify};
 
 /// A node, as a command or a program was given it.
