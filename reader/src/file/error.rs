@@ -243,6 +243,7 @@ impl std::error::Error for FileError {
             Self::Source { error, .. } => Some(error),
             Self::Node { failure, .. } => Some(&failure.failed),
             Self::Left { because, .. } => Some(because),
+            Self::Repair(error) => error.source(),
             _ => None,
         }
     }

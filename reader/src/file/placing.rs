@@ -28,23 +28,32 @@ struct Slot {
     cells: u64,
 }
 
-/// The nodes of the file to be given up, from their labels or addresses.
+/// The nodes of the file to be given up: by their labels in the manifest, else by how they were given, else by their addresses.
 pub(super) fn left_nodes(
     file: &Opened,
     nodes: &[Node],
     leave: &[String],
 ) -> Result<BTreeSet<usize>, FileError> {
+    let entries = || file.manifest.nodes.iter().enumerate();
+    let given = |index: usize| nodes.get(file.node.get(index).copied().flatten()?);
     let mut left = BTreeSet::new();
     for said in leave {
-        let is = |(index, entry): &(usize, &NodeEntry)| {
-            let given = file.node.get(*index).copied().flatten().and_then(|given| nodes.get(given));
-            entry.label == *said
-                || entry.address == *said
-                || given.is_some_and(|given| given.label == *said || given.store.address() == said)
-        };
-        match file.manifest.nodes.iter().enumerate().find(is) {
-            Some((index, _)) => left.insert(index),
-            None => return Err(RepairError::NotOfFile { node: said.clone() }.into()),
+        let by_label = entries().filter(|(_, entry)| entry.label == *said);
+        let by_given = entries().filter(|(index, _)| given(*index).is_some_and(|node| node.label == *said));
+        let by_address = entries().filter(|(index, entry)| {
+            entry.address == *said || given(*index).is_some_and(|node| node.store.address() == said)
+        });
+        let ways: [Vec<usize>; 3] = [
+            by_label.map(|(index, _)| index).collect(),
+            by_given.map(|(index, _)| index).collect(),
+            by_address.map(|(index, _)| index).collect(),
+        ];
+        match ways.iter().find(|found| !found.is_empty()).map(Vec::as_slice) {
+            Some(&[index]) => left.insert(index),
+            found => {
+                let nodes = found.map_or(0, <[usize]>::len);
+                return Err(RepairError::NotOneNode { said: said.clone(), nodes }.into());
+            }
         };
     }
     Ok(left)
@@ -78,6 +87,11 @@ impl<'a> Placing<'a> {
     /// Whether the node of the file is to be given up.
     pub(super) fn is_left(&self, node: usize) -> bool {
         self.slots.get(node).is_some_and(|slot| slot.left)
+    }
+
+    /// Whether the node of the file is none of the file to come.
+    pub(super) fn is_gone(&self, node: usize) -> bool {
+        self.slots.get(node).is_some_and(|slot| !slot.is_in(true))
     }
 
     /// Which of the given nodes has a cell.

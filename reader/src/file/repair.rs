@@ -62,10 +62,12 @@ pub struct Repaired {
 pub enum RepairError {
     /// A rate of 0 bytes a second.
     Rate,
-    /// A node to be given up is none of the file's.
-    NotOfFile {
+    /// What is to be given up is not one node of the file.
+    NotOneNode {
         /// What was said.
-        node: String,
+        said: String,
+        /// How many nodes of the file that is.
+        nodes: usize,
     },
     /// Without the nodes to be given up and those that can't be reached, too few are left to take the next manifest: an old one could be
     /// found by those who look for the file where it was.
@@ -113,7 +115,9 @@ impl fmt::Display for RepairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate => write!(f, "at a rate of 0 bytes a second nothing is ever done"),
-            Self::NotOfFile { node } => write!(f, "{node:?} is to be given up, but is no node of the file"),
+            Self::NotOneNode { said, nodes } => {
+                write!(f, "{said:?} is to be given up, where one node must be, and is {nodes} of the file's")
+            }
             Self::TooManyLeft { staying, needed } => write!(
                 f,
                 "{staying} nodes of the file stay and can be reached, where {needed} must take its next manifest"
@@ -135,7 +139,14 @@ impl fmt::Display for RepairError {
     }
 }
 
-impl std::error::Error for RepairError {}
+impl std::error::Error for RepairError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Write { failure, .. } => Some(&failure.failed),
+            _ => None,
+        }
+    }
+}
 
 impl From<RepairError> for FileError {
     fn from(error: RepairError) -> Self {
@@ -204,8 +215,10 @@ pub async fn repair(
         Err(error) => Err(error),
     };
     if let Err(error) = committed {
-        // A manifest that may still be somewhere names these objects: then they stay.
-        if matches!(error, FileError::Left { .. }) {
+        // What has moved stays if a manifest that is not ours may name it: nothing else does, and the next repair finds its
+        // place taken.
+        let known = |copy: &Copy| matches!(copy, Copy::Right | Copy::Wrong(_));
+        if done.moved.is_empty() || !scan.copies().await.iter().all(known) {
             return Err(error);
         }
         return Err(with_left(error, remove(file, nodes, done.moved).await));
@@ -273,7 +286,7 @@ fn unrepaired(scan: &Scan<'_>, survey: &Survey, placing: &Placing<'_>) -> Vec<Fi
     let mut unrepaired = Vec::new();
     for (node, finding) in survey.copy_findings(scan) {
         let copy = scan.nodes.get(node).and_then(|source| survey.copies.get(source.given?));
-        if !copy.is_some_and(Copy::is_bad) && !placing.is_left(node) {
+        if !copy.is_some_and(Copy::is_bad) && !placing.is_gone(node) {
             unrepaired.push(finding);
         }
     }

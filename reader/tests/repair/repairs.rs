@@ -270,7 +270,13 @@ async fn without_a_node_for_a_cell_nothing_is_done() {
     let refused = world.repair_leaving(&[4]).await.unwrap_err();
     assert!(matches!(kind(&refused), RepairError::NoNode { group: 0, cell: 4, usable: 8 }), "{refused}");
     let refused = world.repair_leaving(&[11]).await.unwrap_err();
-    assert!(matches!(kind(&refused), RepairError::NotOfFile { .. }), "{refused}");
+    assert!(matches!(kind(&refused), RepairError::NotOneNode { nodes: 0, .. }), "{refused}");
+    // All nodes have this address.
+    let mut options = RepairOptions::default();
+    options.leave = vec!["memory".into()];
+    let refused =
+        hedgerow_reader::repair(&world.opened(), &world.nodes, &options, &|_| ()).await.unwrap_err();
+    assert!(matches!(kind(&refused), RepairError::NotOneNode { nodes: 9, .. }), "{refused}");
     assert_eq!(world.everything(), before);
 }
 
