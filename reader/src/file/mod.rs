@@ -1,13 +1,17 @@
 //! Files of our own format: their manifest, their records, and what is done with a whole file.
 
 mod ask;
+mod clean;
 mod commit;
 mod copies;
 mod error;
+mod intent;
 mod json;
 mod list;
 mod manifest;
 mod names;
+mod newest;
+mod objects;
 mod open;
 mod pace;
 mod piece;
@@ -18,6 +22,7 @@ mod records;
 mod remove;
 mod repair;
 mod scan;
+mod stripes;
 mod verify;
 
 use std::sync::Arc;
