@@ -9,9 +9,9 @@ use futures_util::stream;
 use hedgerow_codec::CellSet;
 use tokio::sync::mpsc;
 
-use super::ask::failure;
+use super::ask::{failure, limited};
 use super::piece::{Agreement, Unbuildable};
-use super::scan::{Scan, in_time};
+use super::scan::Scan;
 use super::{FileError, Node, RepairError, Sealer};
 use crate::{Existing, Failed, Failure};
 
@@ -78,9 +78,9 @@ pub(super) async fn rebuild(
     }
     let late = |_| {
         let nodes = targets.iter().map(|target| target.node.label.clone()).collect();
-        RepairError::Late { nodes, patience: scan.patience }
+        RepairError::Late { nodes, silence: scan.silence }
     };
-    Ok(tokio::time::timeout(scan.patience, puts).await.map_err(late)??.iter().sum())
+    Ok(tokio::time::timeout(scan.silence, puts).await.map_err(late)??.iter().sum())
 }
 
 /// Computes all pieces and hands them to the pipes. Dropping the pipes ends the bodies: too early, unless all went well.
@@ -115,14 +115,15 @@ async fn feed(
                 continue;
             }
             scan.pace.take(object.len() as u64).await;
-            let sent = async {
-                if pipe.pieces.send(object.freeze()).await.is_err() {
+            let (to, piece) = (pipe.pieces.clone(), object.freeze());
+            let send = async move {
+                if to.send(piece).await.is_err() {
                     // The store has let go of the body, and is about to say why.
                     std::future::pending::<()>().await;
                 }
                 Ok(())
             };
-            let sent = in_time(scan.patience, sent).await;
+            let sent = limited(scan.silence, Box::pin(send)).await;
             sent.map_err(|failed| unwritten(pipe.node, &pipe.object, failed))?;
         }
         done(piece.cut.file_bytes(&piece.range));

@@ -5,16 +5,19 @@ use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
 
-use super::ask::{delete, failure};
+use super::ask::failure;
+use super::clean::delete_all;
 use super::commit::{commit, with_left};
 use super::copies::{Copy, next_generation};
+use super::intent::{ABANDONED, Intent, Version, Work};
 use super::piece::Unbuildable;
 use super::placing::{Placing, left_nodes};
 use super::rebuild::{Target, rebuild};
-use super::scan::{PATIENCE, Scan};
+use super::scan::{SILENCE, Scan};
 use super::verify::{Survey, survey};
-use super::{FileError, Finding, Manifest, Node, NodeFailure, Opened, Progress};
+use super::{FileError, FileId, Finding, Manifest, Node, NodeFailure, Opened, Progress};
 use crate::{Existing, Failed, Failure};
 
 /// How a file is to be repaired.
@@ -25,14 +28,26 @@ pub struct RepairOptions {
     pub leave: Vec<String>,
     /// Bytes a second at most, read and written together; `None`: as fast as it goes.
     pub rate: Option<u64>,
-    /// A request, which is for 1 MiB at most, has failed after so long.
-    pub patience: Duration,
+    /// A node that does not answer for so long, or does not deliver or take all of 1 MiB, has failed.
+    pub silence: Duration,
+    /// A writer of the file that was not heard of for so long is taken for dead, and what it left is cleaned up: as
+    /// [`PutOptions::abandoned`](super::PutOptions::abandoned).
+    pub abandoned: Duration,
+    /// Cancelling it makes [`repair`] clean up and fail with [`FileError::Cancelled`]. From the moment when the manifest is being written
+    /// it has no effect.
+    pub cancel: CancellationToken,
 }
 
 impl Default for RepairOptions {
-    /// No node is given up; as fast as it goes; a request may take a minute.
+    /// No node is given up; as fast as it goes; a node may take a minute.
     fn default() -> Self {
-        Self { leave: Vec::new(), rate: None, patience: PATIENCE }
+        Self {
+            leave: Vec::new(),
+            rate: None,
+            silence: SILENCE,
+            abandoned: ABANDONED,
+            cancel: CancellationToken::new(),
+        }
     }
 }
 
@@ -105,7 +120,7 @@ pub enum RepairError {
         /// Their labels.
         nodes: Vec<String>,
         /// The time that they had.
-        patience: Duration,
+        silence: Duration,
     },
     /// A node ended what was not complete, or a computation did not come to its end.
     Stopped,
@@ -128,11 +143,11 @@ impl fmt::Display for RepairError {
             ),
             Self::Unbuildable { group, why } => write!(f, "group {group} could not be rebuilt: {why}"),
             Self::Write { object, failure } => write!(f, "{object} could not be written: {failure}"),
-            Self::Late { nodes, patience } => write!(
+            Self::Late { nodes, silence } => write!(
                 f,
                 "what was sent to {} was not confirmed in {} ms",
                 nodes.join(", "),
-                patience.as_millis()
+                silence.as_millis()
             ),
             Self::Stopped => write!(f, "the work was stopped before its end"),
         }
@@ -172,19 +187,30 @@ impl RepairError {
 /// - If anything was written, a manifest of the next generation is committed, by the same rule as that of a new file; it also
 ///   replaces bad copies. Nothing is deleted before that; afterwards, what is left on nodes given up is.
 ///
+/// # When it ends early
+///
+/// After an error the file is as it was, but for objects that were wrong and are right now. To stop it, cancel
+/// [`RepairOptions::cancel`]. A future that is dropped leaves what it had moved, which the next repair writes over, and
+/// its intent, for which other writers wait as long as [`RepairOptions::abandoned`].
+///
 /// # Errors
 ///
-/// [`FileError`]; then the file is as it was, but for objects that were wrong and are right now.
+/// [`FileError`]: among others [`Repair`](FileError::Repair), [`Changed`](FileError::Changed), [`Busy`](FileError::Busy),
+/// [`Commit`](FileError::Commit).
 pub async fn repair(
     file: &Opened,
     nodes: &[Node],
     options: &RepairOptions,
     progress: Progress<'_>,
 ) -> Result<Repaired, FileError> {
-    let scan = Scan::new(file, nodes, options.rate, options.patience)?;
+    let scan = Scan::new(file, nodes, options.rate, options.silence)?;
     let leave = left_nodes(file, nodes, &options.leave)?;
-    let survey = survey(&scan, progress).await?;
-    let generation = next_generation(file, &survey.copies)?;
+    let survey = tokio::select! {
+        biased;
+        () = options.cancel.cancelled() => return Err(FileError::Cancelled),
+        survey = survey(&scan, progress) => survey?,
+    };
+    next_generation(file, &survey.copies)?;
 
     let mut placing = Placing::new(file, nodes, &leave, &survey.copies);
     let work = plan(&scan, &survey, &mut placing)?;
@@ -202,32 +228,71 @@ pub async fn repair(
     if work.is_empty() && !copies && !placing.is_changed() {
         return Ok(repaired);
     }
-    let (manifest, places) = placing.manifest(generation)?;
     let staying = placing.staying();
     if staying < file.manifest.quorum() {
         return Err(RepairError::TooManyLeft { staying, needed: file.manifest.quorum() }.into());
     }
+    // Whatever else may be wrong with it, before anything is written.
+    placing.manifest(file.manifest.generation)?;
 
+    let intent = Intent::begin(&file.name, nodes, lock(file)?, options.abandoned, false).await?;
     let mut done = Written { moved: Vec::new(), objects: 0, bytes: 0 };
-    let written = write(&scan, nodes, &work, &mut done, progress).await;
-    let committed = match written {
-        Ok(()) => commit(&file.name, &manifest, nodes, &places, Existing::Replace).await,
-        Err(error) => Err(error),
+    let written = tokio::select! {
+        biased;
+        () = options.cancel.cancelled() => Err(FileError::Cancelled),
+        error = intent.renew() => Err(error),
+        written = async {
+            let generation = unchanged(file, &survey.copies, &scan.copies().await)?;
+            write(&scan, nodes, &work, &mut done, progress).await?;
+            placing.manifest(generation)
+        } => written,
     };
-    if let Err(error) = committed {
-        // What has moved stays if a manifest that is not ours may name it: nothing else does, and the next repair finds its
-        // place taken.
-        let known = |copy: &Copy| matches!(copy, Copy::Right | Copy::Wrong(_));
-        if done.moved.is_empty() || !scan.copies().await.iter().all(known) {
-            return Err(error);
+    let committed = async {
+        let (manifest, places) = written?;
+        intent.check().await?;
+        commit(&file.name, &manifest, nodes, &places, Existing::Replace).await?;
+        Ok(manifest)
+    };
+    match committed.await {
+        Ok(manifest) => repaired.manifest = Some(manifest),
+        Err(error) => {
+            // What has moved stays if a manifest that is not ours may name it; the next repair writes over it.
+            let known = |copy: &Copy| matches!(copy, Copy::Right | Copy::Wrong(_));
+            let mut left = Vec::new();
+            if !done.moved.is_empty() && scan.copies().await.iter().all(known) {
+                left = remove(file, nodes, done.moved).await;
+            }
+            intent.end(&[]).await;
+            return Err(with_left(error, left));
         }
-        return Err(with_left(error, remove(file, nodes, done.moved).await));
     }
     repaired.objects = done.objects;
     repaired.bytes = done.bytes;
-    repaired.left = clean_up(file, nodes, &placing).await;
-    repaired.manifest = Some(manifest);
+    let (objects, left) = placing.left_behind();
+    repaired.left = left;
+    repaired.left.extend(remove(file, nodes, objects).await);
+    intent.end(&[]).await;
     Ok(repaired)
+}
+
+/// What keeps other writers off. It names a version that does not exist, so that nothing is deleted for it should this repair die: what
+/// such a one has left is written over by the next, which finds the same to do.
+fn lock(file: &Opened) -> Result<Work, FileError> {
+    let id = FileId::random().map_err(|error| FileError::Other(format!("no random numbers: {error}")))?;
+    Ok(Work { version: Version { id, ..Version::of(&file.manifest) }, replaces: None })
+}
+
+/// The generation of the next manifest, if nobody has changed or removed the file since the copies were looked at `before`.
+fn unchanged(file: &Opened, before: &[Copy], now: &[Copy]) -> Result<u64, FileError> {
+    let generation = next_generation(file, now)?;
+    let gone = before
+        .iter()
+        .zip(now)
+        .filter(|(before, now)| **before == Copy::Right && matches!(now, Copy::Wrong(_)));
+    match gone.count() {
+        0 => Ok(generation),
+        missing => Err(FileError::NotFound { name: file.name.clone(), missing, failed: Vec::new() }),
+    }
 }
 
 /// What is to be written: for each group its cells, and to which of the given nodes each goes.
@@ -335,14 +400,7 @@ async fn write(
     Ok(())
 }
 
-/// Deletes what nodes that were given up still have: what moved away from them.
-async fn clean_up(file: &Opened, nodes: &[Node], placing: &Placing<'_>) -> Vec<NodeFailure> {
-    let (objects, mut left) = placing.left_behind();
-    left.extend(remove(file, nodes, objects).await);
-    left
-}
-
-/// Deletes objects, given as node, group and cell. A node that fails is asked for nothing more.
+/// Deletes objects, given as node, group and cell.
 async fn remove(file: &Opened, nodes: &[Node], objects: Vec<(usize, u64, u8)>) -> Vec<NodeFailure> {
     let mut by_node: BTreeMap<usize, Vec<(u64, u8)>> = BTreeMap::new();
     for (given, group, cell) in objects {
@@ -350,13 +408,10 @@ async fn remove(file: &Opened, nodes: &[Node], objects: Vec<(usize, u64, u8)>) -
     }
     let removals = by_node.into_iter().filter_map(|(given, cells)| Some((nodes.get(given)?, cells)));
     let removals = removals.map(async |(node, cells)| {
-        for (group, cell) in cells {
-            let object = file.manifest.object(&file.name, group, cell);
-            delete(node, &object).await.map_err(|failed| failure(node, failed))?;
-        }
-        Ok(())
+        let objects = cells.into_iter().map(|(group, cell)| file.manifest.object(&file.name, group, cell));
+        delete_all(node, objects).await.1.err().map(|failed| failure(node, failed))
     });
-    join_all(removals).await.into_iter().filter_map(Result::err).collect()
+    join_all(removals).await.into_iter().flatten().collect()
 }
 
 /// A node of the file that was not given.

@@ -5,22 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use hedgerow_codec::{Code, Kernel, Layout, Matrix};
-use tokio::time::timeout;
-
-use super::ask::{all, copy};
+use super::ask::{all, copy, limited};
 use super::copies::Copy;
 use super::pace::Pace;
 use super::piece::{Agreement, BoxedCode, Cut, Piece};
 use super::{FileError, Manifest, Node, NodeEntry, Opened, Records, RepairError};
 use crate::{Failed, Failure, NodeStore, Work, read_object};
+use futures_util::future::join_all;
+use hedgerow_codec::{Code, Kernel, Layout, Matrix};
 
 /// Bytes of each internal block that are looked at together, at most.
 pub(super) const PIECE: u64 = 1 << 20;
 
 /// How long a request may take where nobody said otherwise.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
 
 /// A node that has not answered so often in a row is not asked again: a file of many groups would wait for it in each.
 const SILENT: u32 = 3;
@@ -34,8 +32,8 @@ pub(super) struct Scan<'a> {
     pub(super) layout: Layout,
     pub(super) code: Arc<BoxedCode>,
     pub(super) pace: Pace,
-    /// One request may take so long.
-    pub(super) patience: Duration,
+    /// A request that takes so long has failed.
+    pub(super) silence: Duration,
     /// For each node of the manifest.
     pub(super) nodes: Vec<Source<'a>>,
     /// Bytes of objects read.
@@ -56,7 +54,7 @@ impl<'a> Scan<'a> {
         file: &'a Opened,
         nodes: &'a [Node],
         rate: Option<u64>,
-        patience: Duration,
+        silence: Duration,
     ) -> Result<Self, FileError> {
         let manifest = &file.manifest;
         if rate == Some(0) {
@@ -78,7 +76,7 @@ impl<'a> Scan<'a> {
             layout,
             code,
             pace: Pace::new(rate),
-            patience,
+            silence,
             nodes: manifest.nodes.iter().enumerate().map(source).collect(),
             bytes: AtomicU64::new(0),
         })
@@ -115,7 +113,7 @@ impl<'a> Scan<'a> {
         Ok(GroupScan { scan: self, cut: Arc::new(cut), objects, at: 0 })
     }
 
-    /// A request to a node of the manifest, with the patience and the rate that there are.
+    /// A request to a node of the manifest, at the rate that is allowed.
     pub(super) async fn ask<T>(
         &self,
         node: Option<usize>,
@@ -132,7 +130,7 @@ impl<'a> Scan<'a> {
             return Err(Failed::because(Failure::Unreachable, "the node did not answer before"));
         }
         self.pace.take(bytes).await;
-        let answer = in_time(self.patience, work(Arc::clone(&given.store))).await;
+        let answer = limited(self.silence, work(Arc::clone(&given.store))).await;
         match &answer {
             Err(failed) if is_away(failed.kind) => {
                 source.silent.fetch_add(1, Ordering::Relaxed);
@@ -338,18 +336,4 @@ impl GroupScan<'_> {
 /// Whether the node is to blame, and not what it has.
 pub(super) const fn is_away(kind: Failure) -> bool {
     matches!(kind, Failure::Unreachable | Failure::TimedOut | Failure::Refused | Failure::Cancelled)
-}
-
-/// Does `work`, for no longer than `patience`.
-pub(super) async fn in_time<T>(
-    patience: Duration,
-    work: impl Future<Output = Result<T, Failed>>,
-) -> Result<T, Failed> {
-    match timeout(patience, work).await {
-        Ok(done) => done,
-        Err(_) => {
-            let waited = format!("no answer in {} ms", patience.as_millis());
-            Err(Failed::because(Failure::TimedOut, waited))
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::copies::Copy;
-use super::scan::{GroupScan, Object, PATIENCE, Scan};
+use super::scan::{GroupScan, Object, SILENCE, Scan};
 use super::{FileError, Node, Opened, Progress};
 
 /// How a file is to be verified.
@@ -15,14 +15,14 @@ use super::{FileError, Node, Opened, Progress};
 pub struct VerifyOptions {
     /// Bytes a second at most, in all; `None`: as fast as it goes.
     pub rate: Option<u64>,
-    /// A request, which is for 1 MiB at most, has failed after so long.
-    pub patience: Duration,
+    /// A node that does not answer for so long, or not with all of the 1 MiB that is asked for at most, has failed.
+    pub silence: Duration,
 }
 
 impl Default for VerifyOptions {
-    /// As fast as it goes; a request may take a minute.
+    /// As fast as it goes; a node may take a minute.
     fn default() -> Self {
-        Self { rate: None, patience: PATIENCE }
+        Self { rate: None, silence: SILENCE }
     }
 }
 
@@ -142,7 +142,7 @@ pub async fn verify(
     options: &VerifyOptions,
     progress: Progress<'_>,
 ) -> Result<Verified, FileError> {
-    let scan = Scan::new(file, nodes, options.rate, options.patience)?;
+    let scan = Scan::new(file, nodes, options.rate, options.silence)?;
     let survey = survey(&scan, progress).await?;
     let mut verified = Verified { objects: survey.objects, ..Verified::default() };
     verified.bytes = scan.bytes.load(Ordering::Relaxed);

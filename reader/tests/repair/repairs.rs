@@ -4,10 +4,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hedgerow_reader::{Fault, FileError, FileId, Manifest, RepairError, RepairOptions, Repaired};
+use hedgerow_reader::{
+    Existing, Fault, FileError, FileId, Manifest, PutOptions, RepairError, RepairOptions, Repaired,
+};
 use tokio::time::Instant;
 
-use crate::world::{Mood, NAME, SMALL, Shape, Watch, World, kind, said, seal};
+use crate::world::{Mood, NAME, SMALL, Shape, Watch, World, content, kind, said, seal};
 
 /// Repairs, and asserts that everything is as it was written, at the next generation, and that a second repair finds nothing.
 async fn repaired(world: &mut World) -> Repaired {
@@ -365,4 +367,88 @@ async fn progress_is_told_of_verifying_and_then_of_rebuilding() {
     hedgerow_reader::repair(&world.opened(), &world.nodes, &options, &tell).await.unwrap();
     let length = world.manifest.length;
     assert_eq!(*told.lock().unwrap(), [36864, 73728, length, 36864, 73728]);
+}
+
+#[tokio::test]
+async fn a_repair_that_is_cancelled_leaves_the_file_as_it_was() {
+    let world = World::new(Shape::short(), 1);
+    let before = world.everything();
+    // Told three times while verifying, and once for each group that is rebuilt.
+    for after in 1..=5 {
+        let mut options = RepairOptions::default();
+        options.leave = vec!["node-7".into()];
+        let (cancel, told) = (options.cancel.clone(), Mutex::new(0));
+        let tell = |_| {
+            let mut told = told.lock().unwrap();
+            *told += 1;
+            if *told == after {
+                cancel.cancel();
+            }
+        };
+        let cancelled = hedgerow_reader::repair(&world.opened(), &world.nodes, &options, &tell).await;
+        assert!(matches!(cancelled, Err(FileError::Cancelled)), "{after}: {cancelled:?}");
+        assert_eq!(world.everything(), before, "{after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repair_keeps_off_while_somebody_writes() {
+    let mut world = World::new(Shape::short(), 0);
+    world.remove(0, 0);
+    let mut options = PutOptions::default();
+    options.existing = Existing::Replace;
+    let (nodes, cancel) = (world.nodes.clone(), options.cancel.clone());
+    // A source that never ends.
+    let (mut source, _open) = tokio::io::duplex(64);
+    let writer =
+        tokio::spawn(async move { hedgerow_reader::put(NAME, &nodes, &mut source, &options, &|_| ()).await });
+    while !world.stores[0].inner.objects().contains_key("folder/file/intent.json") {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let cells = world.cells();
+    let refused = world.repair_leaving(&[]).await;
+    assert!(matches!(refused, Err(FileError::Busy { .. })), "{refused:?}");
+    assert_eq!(world.cells(), cells);
+    cancel.cancel();
+    assert!(matches!(writer.await.unwrap(), Err(FileError::Cancelled)));
+    repaired(&mut world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_repairs_at_once_neither_undoes_the_other() {
+    let mut world = World::new(Shape::short(), 1);
+    world.remove(1, 1);
+    let done = tokio::join!(world.repair_leaving(&[7]), world.repair_leaving(&[7]));
+    let done: Vec<_> = [done.0, done.1].into_iter().filter_map(Result::ok).collect();
+    assert!(!done.is_empty());
+    let newest = done.into_iter().filter_map(|done| done.manifest).max_by_key(|manifest| manifest.generation);
+    world.manifest = newest.unwrap();
+    let verified = world.verify().await;
+    assert!(verified.findings.is_empty(), "{verified:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_was_put_is_opened_again_after_each_of_its_nodes_was_emptied() {
+    let world = World::new(SMALL, 0);
+    let mut nodes = world.nodes.clone();
+    let mut options = PutOptions::default();
+    (options.cell_bytes, options.record_bytes, options.stripes_per_group) = (2048, 1024, 3);
+    let data = content(Shape::short().length);
+    hedgerow_reader::put("other", &nodes, &mut &data[..], &options, &|_| ()).await.unwrap();
+    let cells = |node: usize| {
+        let mut objects = world.stores[node].inner.objects().clone();
+        objects.retain(|object, _| object.starts_with("other/") && !object.ends_with(".json"));
+        objects
+    };
+    let written: Vec<_> = (0..9).map(cells).collect();
+    nodes.rotate_left(4);
+    for node in 0..9 {
+        world.stores[node].inner.objects().clear();
+        let file = hedgerow_reader::open("other", &nodes).await.unwrap();
+        let options = RepairOptions::default();
+        let done = hedgerow_reader::repair(&file, &nodes, &options, &|_| ()).await.unwrap();
+        assert!(done.unrepaired.is_empty(), "{:?}", said(&done.unrepaired));
+        assert_eq!(done.manifest.unwrap().generation, 2 + node as u64);
+        assert_eq!((0..9).map(cells).collect::<Vec<_>>(), written);
+    }
 }

@@ -25,9 +25,9 @@ pub(crate) enum Mood {
     Away,
     /// No request ends.
     Silent,
-    /// Bodies are read to such a byte, then writing fails; what was there stays. Manifests are written.
+    /// The bodies of cells are read to such a byte, then writing fails; what was there stays.
     FailsAfter(usize),
-    /// A body is not read to its end, and nothing more is heard.
+    /// The body of a cell is not read to its end, and nothing more is heard.
     Stalls,
     /// Manifests can't be written.
     RefusesManifests,
@@ -105,7 +105,7 @@ impl NodeStore for Moody {
     }
 
     fn put(&self, object: &str, existing: Existing, length: Option<u64>, body: Body) -> Work<u64> {
-        let is_manifest = object.ends_with("manifest.json");
+        let (is_manifest, is_cell) = (object.ends_with("manifest.json"), !object.ends_with(".json"));
         let watch = Arc::clone(&self.watch);
         let mut body = Box::pin(body.inspect(move |piece| {
             let bytes = piece.as_ref().map_or(0, |piece| piece.len() as u64);
@@ -113,7 +113,7 @@ impl NodeStore for Moody {
         }));
         self.watch.puts.fetch_add(1, Ordering::Relaxed);
         match self.mood() {
-            Mood::FailsAfter(bytes) if !is_manifest => Box::pin(async move {
+            Mood::FailsAfter(bytes) if is_cell => Box::pin(async move {
                 let mut read = 0;
                 while read < bytes {
                     match body.next().await {
@@ -123,7 +123,7 @@ impl NodeStore for Moody {
                 }
                 Err(Failed::because(Failure::Other, "no space is left on the disk"))
             }),
-            Mood::Stalls if !is_manifest => Box::pin(async move {
+            Mood::Stalls if is_cell => Box::pin(async move {
                 let first = body.next().await;
                 std::future::pending::<()>().await;
                 drop((first, body));
