@@ -115,9 +115,8 @@ impl Service {
         })
         .await?;
         let headers = request.headers();
-        match if_match(headers, true) {
-            Some(false) => return Ok(failed(StatusCode::PRECONDITION_FAILED, "no such version\n")),
-            Some(true) | None => {}
+        if if_match(headers, true) == Some(false) {
+            return Ok(failed(StatusCode::PRECONDITION_FAILED, "no such version\n"));
         }
         if if_none_match_any(headers) {
             return Ok(bare(StatusCode::NOT_MODIFIED));

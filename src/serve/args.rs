@@ -62,10 +62,6 @@ pub(crate) struct ServeArgs {
     /// Read `fault NAME` and `quit` from standard input, answer in JSON, and end when the input does
     #[arg(long, help_heading = "Faults")]
     control: bool,
-
-    /// Remove FOLDER at the end, and the folder around it if that is empty then
-    #[arg(long, requires = "control", hide = true)]
-    remove_on_exit: bool,
 }
 
 fn workers(text: &str) -> Result<NonZeroUsize, String> {
@@ -78,7 +74,7 @@ fn workers(text: &str) -> Result<NonZeroUsize, String> {
 impl From<ServeArgs> for ServeOptions {
     fn from(args: ServeArgs) -> Self {
         let ServeArgs { folder, listen, write, log, workers, service_time, skip_gone, .. } = args;
-        let ServeArgs { fault, control, remove_on_exit, .. } = args;
-        Self { folder, listen, write, log, workers, service_time, skip_gone, fault, control, remove_on_exit }
+        let ServeArgs { fault, control, .. } = args;
+        Self { folder, listen, write, log, workers, service_time, skip_gone, fault, control }
     }
 }

@@ -1,12 +1,11 @@
 //! How a server begins and ends, what it says, and how much it does at a time.
 
 use std::io;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use super::client::{Connection, PATIENCE};
-use super::{HEDGEROW, Server, ServerProcess, pattern};
+use super::{HEDGEROW, Server, pattern};
 
 /// A run of the command that ends by itself.
 fn run(arguments: &[&str]) -> Output {
@@ -115,29 +114,6 @@ fn the_log_has_a_line_a_request_and_no_secrets() {
     let log = String::from_utf8_lossy(&end.stderr).into_owned();
     assert!(log.starts_with("GET /o 200 5 bytes ") && log.lines().count() == 1, "{log:?}");
     assert!(!log.contains("secret"));
-}
-
-#[tokio::test]
-async fn folders_are_removed_at_the_end_only_if_asked_and_the_one_around_them_last() {
-    let outside = tempfile::tempdir().expect("a folder");
-    let around = outside.path().join("around");
-    let start = async |name: &str, arguments: &[&str]| {
-        let folder = around.join(name);
-        std::fs::create_dir_all(folder.join("a")).expect("folders");
-        std::fs::write(folder.join("a/o"), b"o").expect("an object");
-        ServerProcess::start(Path::new(HEDGEROW), &folder, arguments).await.expect("a server")
-    };
-    let kept = start("kept", &[]).await;
-    assert!(kept.stop().await.expect("an end").success());
-    assert!(around.join("kept/a/o").exists());
-    std::fs::remove_dir_all(around.join("kept")).expect("removed");
-
-    let one = start("one", &["--remove-on-exit"]).await;
-    let other = start("other", &["--remove-on-exit"]).await;
-    assert!(one.stop().await.expect("an end").success());
-    assert!(!around.join("one").exists() && around.join("other/a/o").exists());
-    assert!(other.stop().await.expect("an end").success());
-    assert!(!around.exists() && outside.path().exists());
 }
 
 #[tokio::test]

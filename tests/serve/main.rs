@@ -9,6 +9,7 @@ mod writes;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use support::{HEDGEROW, ServerProcess};
@@ -25,7 +26,9 @@ struct Server {
 impl Server {
     async fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let process = ServerProcess::start(Path::new(HEDGEROW), folder.path(), arguments).await;
+        let mut all = vec![folder.path().as_os_str()];
+        all.extend(arguments.iter().map(OsStr::new));
+        let process = ServerProcess::start(Path::new(HEDGEROW), all).await;
         Self { process: process.expect("a server"), folder }
     }
 
