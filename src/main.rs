@@ -1,0 +1,6 @@
+//! The command `hedgerow`.
+#![forbid(unsafe_code)]
+
+mod demo;
+
+fn main() {}
