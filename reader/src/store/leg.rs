@@ -2,17 +2,20 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use super::{Failed, Failure};
+use crate::client::{Alive, Held};
 
 /// What a store says of a leg.
 #[derive(Debug)]
 pub(crate) enum Said {
+    /// The request has its turn: whatever it waits for from now on is the node's doing.
+    Started,
     Connecting,
     Connected,
     Data(Bytes),
@@ -22,14 +25,20 @@ pub(crate) enum Said {
 
 /// Something said of a leg, and when.
 #[derive(Debug)]
-pub(crate) struct Happened {
+pub(crate) struct Event {
     pub(crate) leg: u32,
     pub(crate) at: Instant,
     pub(crate) said: Said,
 }
 
-/// Where legs report to.
-pub(crate) type Event = Happened;
+/// What a leg holds until everything of it has stopped.
+#[derive(Default)]
+pub(crate) struct Holds {
+    pub(crate) _alive: Option<Alive>,
+    pub(crate) _memory: Option<Arc<Held>>,
+    /// Its turn among the requests to its node, and among all.
+    pub(crate) turn: OnceLock<[OwnedSemaphorePermit; 2]>,
+}
 
 /// One request for bytes, as its store sees it: takes what happens, and hands out [leases](Lease).
 ///
@@ -43,21 +52,26 @@ struct Shared {
     leg: u32,
     events: mpsc::UnboundedSender<Event>,
     cancelled: AtomicBool,
-    /// What is given back when all has stopped.
-    _held: Box<dyn Send + Sync>,
+    holds: Holds,
 }
 
 impl Leg {
-    /// A leg of `length` bytes that tells `events` of itself under the number `leg`, and holds `held` until it has stopped.
+    /// A leg of `length` bytes that tells `events` of itself under the number `leg`, and keeps `holds` until it has stopped.
     pub(crate) fn new(
         leg: u32,
         length: u64,
         events: mpsc::UnboundedSender<Event>,
-        held: Box<dyn Send + Sync>,
+        holds: Holds,
     ) -> (Self, Control) {
-        let shared = Arc::new(Shared { leg, events, cancelled: AtomicBool::new(false), _held: held });
+        let shared = Arc::new(Shared { leg, events, cancelled: AtomicBool::new(false), holds });
         let control = Control(Arc::downgrade(&shared));
         (Self { shared, left: length }, control)
+    }
+
+    /// Its turn has come.
+    pub(crate) fn start(&self, turn: [OwnedSemaphorePermit; 2]) {
+        let _ = self.shared.holds.turn.set(turn);
+        self.shared.say(Said::Started);
     }
 
     /// A connection is being opened for this leg.
@@ -157,7 +171,7 @@ impl fmt::Debug for Lease {
 impl Shared {
     /// Whether anybody listens.
     fn say(&self, said: Said) -> bool {
-        self.events.send(Happened { leg: self.leg, at: Instant::now(), said }).is_ok()
+        self.events.send(Event { leg: self.leg, at: Instant::now(), said }).is_ok()
     }
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::pin::Pin;
 
 pub use failed::{Failed, Failure};
-pub(crate) use leg::{Control, Event, Said};
+pub(crate) use leg::{Control, Event, Holds, Said};
 pub use leg::{Lease, Leg};
 pub use memory::MemoryStore;
 pub(crate) use node::body_of;
@@ -76,7 +76,7 @@ pub async fn read_object(
     }
     let (events, mut happened) = tokio::sync::mpsc::unbounded_channel();
     let length = range.end - range.start;
-    let (leg, control) = Leg::new(0, length, events, Box::new(()));
+    let (leg, control) = Leg::new(0, length, events, Holds::default());
     let _cancel = CancelOnDrop(control);
     let mut work = store.read(object, range, leg);
     let mut pieces = Vec::new();
