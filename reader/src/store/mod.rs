@@ -1,14 +1,21 @@
 //! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
 
+mod address;
 mod failed;
+#[cfg(feature = "http")]
+mod http;
 mod leg;
 mod memory;
 mod node;
+mod secrets;
 
 use std::future::Future;
 use std::ops::Range;
 use std::pin::Pin;
 
+#[cfg(feature = "http")]
+pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
+pub use address::{Address, AddressError};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Holds, Said};
 pub use leg::{Lease, Leg};
