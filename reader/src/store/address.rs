@@ -75,6 +75,7 @@ impl Cloud {
     }
 
     /// The feature of this crate that it needs.
+    #[cfg(not(all(feature = "s3", feature = "gcs", feature = "azure")))]
     pub(crate) const fn feature(self) -> &'static str {
         match self {
             Self::S3 => "s3",

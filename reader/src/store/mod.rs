@@ -1,11 +1,14 @@
 //! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
 
 mod address;
+mod connect;
 mod failed;
 #[cfg(feature = "http")]
 mod http;
 mod leg;
+mod local;
 mod memory;
+mod name;
 mod node;
 mod secrets;
 
@@ -16,10 +19,13 @@ use std::pin::Pin;
 #[cfg(feature = "http")]
 pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
 pub use address::{Address, AddressError};
+pub use connect::{NodeOptions, connect};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Holds, Said};
 pub use leg::{Lease, Leg};
+pub use local::LocalStore;
 pub use memory::MemoryStore;
+pub(crate) use name::check_name;
 pub(crate) use node::body_of;
 pub use node::{Body, Entry, Existing, NodeStore};
 
