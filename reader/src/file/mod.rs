@@ -1,8 +1,12 @@
 //! Files of our own format: their manifest, their records, and what is done with a whole file.
 
+mod ask;
+mod commit;
 mod error;
+mod json;
 mod list;
 mod manifest;
+mod names;
 mod open;
 mod put;
 mod records;
@@ -14,9 +18,12 @@ use std::sync::Arc;
 
 use crate::NodeStore;
 
-pub use error::FileError;
+#[allow(unused_imports)]
+pub(crate) use commit::commit;
+pub use error::{FileError, NodeFailure};
 pub use list::{Listed, list};
-pub use manifest::{FileId, Manifest, NodeEntry};
+pub use manifest::{FileId, Manifest, ManifestError, NodeEntry};
+pub use names::NameRule;
 pub use open::{Opened, open};
 pub use put::{PutOptions, put};
 pub use records::{BadRecord, Opener, Records, Sealer};
