@@ -85,7 +85,8 @@ impl Client {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Another node: what messages call it, and how it is read. Nodes can't be taken away.
+    /// Another node: what messages call it, and how it is read. The same store under the same label is the node that it was.
+    /// Nodes can't be taken away.
     ///
     /// # Errors
     ///
@@ -95,7 +96,12 @@ impl Client {
         let requests = Arc::new(Semaphore::new(per_node));
         let mut id = None;
         self.shared.nodes.rcu(|nodes| {
+            let known = |node: &Arc<Node>| node.label == label && Arc::ptr_eq(&node.store, &store);
             let mut nodes = Vec::clone(nodes);
+            if let Some(index) = nodes.iter().position(known) {
+                id = Some(NodeId(index as u32));
+                return nodes;
+            }
             id = (nodes.len() < NODES).then_some(NodeId(nodes.len() as u32));
             if id.is_some() {
                 let (store, requests) = (Arc::clone(&store), Arc::clone(&requests));

@@ -16,11 +16,21 @@ use crate::{Existing, Failed, Failure, Work};
 /// How long a node may take for a small object.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// How long a node may take to list all that it has.
+pub(super) const LISTING: Duration = Duration::from_secs(600);
+/// How long a node may take to list the objects of one file.
+pub(super) const LISTING_FILE: Duration = Duration::from_secs(60);
+
 /// `work`, which fails if it takes longer than a small object may.
 pub(super) async fn within<T>(work: Work<T>) -> Result<T, Failed> {
-    match tokio::time::timeout(ANSWER, work).await {
+    limited(ANSWER, work).await
+}
+
+/// `work`, which fails if it takes longer than `most`.
+pub(super) async fn limited<T>(most: Duration, work: Work<T>) -> Result<T, Failed> {
+    match tokio::time::timeout(most, work).await {
         Ok(done) => done,
-        Err(_) => Err(Failed::because(Failure::TimedOut, format!("no answer within {} s", ANSWER.as_secs()))),
+        Err(_) => Err(Failed::because(Failure::TimedOut, format!("no answer within {} s", most.as_secs()))),
     }
 }
 

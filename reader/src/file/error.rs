@@ -19,6 +19,11 @@ pub enum FileError {
     },
     /// The schema, the sizes or the nodes asked for are none that a file can have; or it has too many groups.
     Shape(ManifestError),
+    /// The source has more block groups than a manifest has room for: larger cells, or more stripes a group, make fewer.
+    TooManyGroups {
+        /// As many as there is room for.
+        groups: u64,
+    },
     /// Too few nodes were given.
     TooFewNodes {
         /// Nodes given.
@@ -88,6 +93,13 @@ pub enum FileError {
         node: String,
         /// How many seconds ago the writer was last heard of; `None`: its clock is ahead of ours, or it can't be read.
         seconds: Option<u64>,
+    },
+    /// Another writer took this one for dead, and took over.
+    TakenOver {
+        /// The file.
+        name: String,
+        /// A node that no longer knows of this writer.
+        node: String,
     },
     /// The source of the bytes failed.
     Source {
@@ -176,6 +188,12 @@ impl fmt::Display for FileError {
         match self {
             Self::Name { name, rule } => write!(f, "{name:?} is no name for a file: {rule}"),
             Self::Shape(error) => error.fmt(f),
+            Self::TooManyGroups { groups } => {
+                write!(
+                    f,
+                    "a manifest has room for {groups} groups: larger cells or more stripes a group make fewer"
+                )
+            }
             Self::TooFewNodes { given, needed } => {
                 write!(f, "{given} nodes for {needed} cells of a stripe, where each needs a node of its own")
             }
@@ -209,6 +227,9 @@ impl fmt::Display for FileError {
             }
             Self::Busy { name, node, seconds: None } => {
                 write!(f, "{name:?} is being written, says {node}, by a writer whose time is not known")
+            }
+            Self::TakenOver { name, node } => {
+                write!(f, "another writer of {name:?} took over: {node} no longer knows of this one")
             }
             Self::Source { read, error } => write!(f, "the source failed after {read} bytes: {error}"),
             Self::SourceLength { announced, read } if read < announced => {

@@ -165,6 +165,12 @@ impl Read {
     }
 }
 
+/// How many bytes of text a row of the placement takes, at most.
+pub(super) fn row_bytes(row: &[u16]) -> usize {
+    let digits = |node: u16| node.checked_ilog10().map_or(1, |log| log as usize + 1);
+    row.iter().map(|&node| digits(node) + 1).sum::<usize>() + 2
+}
+
 /// k and m of a name such as `rs-6-3`.
 fn schema(code: &str) -> Option<(u8, u8)> {
     let (k, m) = code.strip_prefix("rs-")?.split_once('-')?;

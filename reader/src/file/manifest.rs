@@ -10,15 +10,15 @@ use super::Records;
 use super::json::VERSION;
 
 /// Most bytes of a manifest as text.
-pub(crate) const MOST_TEXT: u64 = 16 << 20;
+pub(super) const MOST_TEXT: u64 = 16 << 20;
 /// Most cells of a stripe, data and parity: reads keep sets of them in 64 bits.
-const MOST_CELLS: u64 = 64;
+pub(super) const MOST_CELLS: u8 = 64;
 const MOST_CELL_BYTES: u64 = 1 << 30;
 const RECORD_BYTES: [u64; 2] = [1 << 10, 1 << 20];
 /// Most cells of an object.
 const MOST_STRIPES: u64 = 64;
-pub(crate) const MOST_NODES: usize = 1024;
-pub(crate) const MOST_GROUPS: u64 = 1 << 20;
+pub(super) const MOST_NODES: usize = 1024;
+pub(super) const MOST_GROUPS: u64 = 1 << 20;
 const MOST_LABEL: usize = 255;
 const MOST_ADDRESS: usize = 4096;
 
@@ -195,9 +195,9 @@ impl Manifest {
     pub(crate) fn check_shape(&self) -> Result<(), ManifestError> {
         let n = u64::from(self.k) + u64::from(self.m);
         limit("generation", self.generation, 1, u64::MAX)?;
-        limit("k", self.k.into(), 1, MOST_CELLS - 1)?;
-        limit("m", self.m.into(), 1, MOST_CELLS - 1)?;
-        limit("k + m", n, 2, MOST_CELLS)?;
+        limit("k", self.k.into(), 1, u64::from(MOST_CELLS) - 1)?;
+        limit("m", self.m.into(), 1, u64::from(MOST_CELLS) - 1)?;
+        limit("k + m", n, 2, MOST_CELLS.into())?;
         limit("record", self.record_bytes.into(), RECORD_BYTES[0], RECORD_BYTES[1])?;
         limit("cell", self.cell_bytes.into(), self.record_bytes.into(), MOST_CELL_BYTES)?;
         limit("stripes", self.stripes_per_group.into(), 1, MOST_STRIPES)?;

@@ -1,17 +1,22 @@
 //! Files of our own format: their manifest, their records, and what is done with a whole file.
 
 mod ask;
+mod clean;
 mod commit;
 mod error;
+mod intent;
 mod json;
 mod list;
 mod manifest;
 mod names;
+mod newest;
+mod objects;
 mod open;
 mod put;
 mod records;
 mod remove;
 mod repair;
+mod stripes;
 mod verify;
 
 use std::sync::Arc;

@@ -299,22 +299,26 @@ impl Window<'_> {
     /// Does what the reads say, until they say nothing more.
     async fn poll_bands(&mut self) {
         loop {
-            let mut decode = None;
+            let mut decodes: SmallVec<[(usize, CellSet, CellSet); 2]> = SmallVec::new();
             for index in 0..self.bands.len() {
                 while let Some(output) = self.bands[index].read.poll_output() {
                     if let Output::Decode { wanted, sources } = output {
-                        decode = Some((index, wanted, sources));
-                        // What else this band says may wait until the bytes are there; other bands get their legs first.
-                        break;
+                        decodes.push((index, wanted, sources));
+                    } else {
+                        self.on_output(index, output);
                     }
-                    self.on_output(index, output);
                 }
             }
+            // Requests first: they work while this thread decodes.
             self.launch();
-            let Some((index, wanted, sources)) = decode else { return };
-            let decoded = self.decode(index, wanted, sources).await;
-            let now = self.now();
-            self.bands[index].read.handle(now, Input::Decoded(decoded));
+            if decodes.is_empty() {
+                return;
+            }
+            for (index, wanted, sources) in decodes {
+                let decoded = self.decode(index, wanted, sources).await;
+                let now = self.now();
+                self.bands[index].read.handle(now, Input::Decoded(decoded));
+            }
         }
     }
 
@@ -529,7 +533,7 @@ impl Window<'_> {
         }
         // What was said comes before the end: all of it was said by then.
         let mut told = !ended.is_empty();
-        while let Poll::Ready(Some(event)) = self.happened.poll_recv(context) {
+        while let Ok(event) = self.happened.try_recv() {
             told = true;
             self.on_event(&event);
         }
@@ -537,6 +541,12 @@ impl Window<'_> {
             self.on_end(index, end);
         }
         if told {
+            return Poll::Ready(Woken::Told);
+        }
+        // Only this asks to be woken by the next; it may have nothing to give while there is something, when the task has
+        // used up its share of the runtime.
+        if let Poll::Ready(Some(event)) = self.happened.poll_recv(context) {
+            self.on_event(&event);
             return Poll::Ready(Woken::Told);
         }
         if let (Some(due), Some(timer)) = (due, &mut self.timer) {

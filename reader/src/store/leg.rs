@@ -199,3 +199,123 @@ impl fmt::Debug for Shared {
         f.debug_tuple("Shared").field(&self.leg).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leg(length: u64) -> (Leg, Control, mpsc::UnboundedReceiver<Event>) {
+        let (events, happened) = mpsc::unbounded_channel();
+        let (leg, control) = Leg::new(7, length, events, Box::new(()));
+        (leg, control, happened)
+    }
+
+    /// What was said until now, in a word each.
+    fn said(happened: &mut mpsc::UnboundedReceiver<Event>) -> Vec<String> {
+        let mut said = Vec::new();
+        while let Ok(event) = happened.try_recv() {
+            assert_eq!(event.leg, 7);
+            said.push(match event.said {
+                Said::Data(bytes) => format!("{} bytes", bytes.len()),
+                other => format!("{other:?}"),
+            });
+        }
+        said
+    }
+
+    #[test]
+    fn what_happens_is_told_in_order_and_stopped_is_last() {
+        let (mut leg, _control, mut happened) = leg(10);
+        leg.connecting();
+        leg.connected();
+        leg.data(Bytes::from_static(b"1234")).unwrap();
+        assert_eq!(leg.left(), 6);
+        leg.data(Bytes::from_static(b"567890")).unwrap();
+        leg.finish().unwrap();
+        assert_eq!(said(&mut happened), ["Connecting", "Connected", "4 bytes", "6 bytes", "Stopped"]);
+        assert!(happened.blocking_recv().is_none());
+    }
+
+    #[test]
+    fn stopped_is_told_when_the_last_lease_is_gone_and_once() {
+        let (leg, _control, mut happened) = leg(0);
+        let first = leg.lease();
+        let second = first.clone();
+        leg.finish().unwrap();
+        drop(first);
+        second.connected();
+        assert_eq!(said(&mut happened), ["Connected"]);
+        drop(second);
+        assert_eq!(said(&mut happened), ["Stopped"]);
+        assert!(happened.blocking_recv().is_none());
+    }
+
+    #[test]
+    fn a_leg_that_is_dropped_unused_has_stopped() {
+        let (leg, _control, mut happened) = leg(10);
+        drop(leg);
+        assert_eq!(said(&mut happened), ["Stopped"]);
+    }
+
+    #[test]
+    fn what_a_leg_holds_is_held_until_the_last_lease_is_gone() {
+        let held = Arc::new(());
+        let (events, _happened) = mpsc::unbounded_channel();
+        let (leg, control) = Leg::new(7, 10, events, Box::new(Arc::clone(&held)));
+        let lease = leg.lease();
+        drop(leg);
+        assert_eq!(Arc::strong_count(&held), 2);
+        drop(lease);
+        assert_eq!(Arc::strong_count(&held), 1);
+        drop(control);
+    }
+
+    #[test]
+    fn bytes_beyond_the_length_are_too_long_and_are_not_told() {
+        let (mut leg, _control, mut happened) = leg(10);
+        leg.data(Bytes::from_static(b"12345678")).unwrap();
+        let failed = leg.data(Bytes::from_static(b"901")).unwrap_err();
+        assert_eq!(failed.to_string(), "too long: 3 bytes where 2 were left to come");
+        assert_eq!(said(&mut happened), ["8 bytes"]);
+        assert_eq!(leg.left(), 2);
+    }
+
+    #[test]
+    fn an_early_end_is_too_short() {
+        let (mut leg, _control, _happened) = leg(10);
+        leg.data(Bytes::from_static(b"12345678")).unwrap();
+        assert_eq!(leg.finish().unwrap_err().to_string(), "too short: 2 bytes did not come");
+    }
+
+    #[test]
+    fn no_bytes_are_no_sign_of_life() {
+        let (mut leg, _control, mut happened) = leg(10);
+        leg.data(Bytes::new()).unwrap();
+        assert!(said(&mut happened).is_empty());
+    }
+
+    #[test]
+    fn a_cancel_is_seen_by_the_leg_and_its_leases() {
+        let (leg, control, mut happened) = leg(10);
+        let lease = leg.lease();
+        assert!(!leg.is_cancelled() && !lease.is_cancelled());
+        control.cancel();
+        assert!(leg.is_cancelled() && lease.is_cancelled());
+        assert!(said(&mut happened).is_empty(), "cancelled is not stopped");
+    }
+
+    #[test]
+    fn a_cancel_after_the_end_does_nothing() {
+        let (leg, control, mut happened) = leg(0);
+        leg.finish().unwrap();
+        control.cancel();
+        assert_eq!(said(&mut happened), ["Stopped"]);
+    }
+
+    #[test]
+    fn bytes_for_nobody_are_cancelled() {
+        let (mut leg, _control, happened) = leg(10);
+        drop(happened);
+        assert_eq!(leg.data(Bytes::from_static(b"1")).unwrap_err().kind, Failure::Cancelled);
+    }
+}

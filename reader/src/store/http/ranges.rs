@@ -1,9 +1,10 @@
 //! Whether an answer to a request for a range is the answer to that request. What a server gets wrong here would be
 //! bytes from somewhere else.
 
+use std::fmt::Display;
 use std::ops::Range;
 
-use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
+use http::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, RANGE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::store::{Failed, Failure};
@@ -41,25 +42,30 @@ pub(super) fn check<B>(asked: &Range<u64>, answer: &mut Response<B>) -> Result<(
                     got.start, got.end, asked.start, asked.end
                 )));
             }
+            let unknown = said.as_bytes().ends_with(b"/*");
             match length {
-                Some(length) if length < wanted => Err(Failed::because(
-                    Failure::TooShort,
-                    format!("the server sends {length} bytes for {wanted}"),
-                )),
-                Some(length) if length > wanted => Err(Failed::because(
-                    Failure::TooLong,
-                    format!("the server sends {length} bytes for {wanted}"),
-                )),
-                _ => Ok(()),
+                Some(length) if length != wanted => {
+                    let kind = if length < wanted { Failure::TooShort } else { Failure::TooLong };
+                    return Err(Failed::because(
+                        kind,
+                        format!("the server sends {length} bytes for {wanted}"),
+                    ));
+                }
+                Some(_) => {}
+                // `object_store` insists on a length, and on one of the whole object, both of which a server may
+                // leave out.
+                None => set(answer, CONTENT_LENGTH, &wanted)?,
             }
+            if unknown {
+                let end = asked.end;
+                set(answer, CONTENT_RANGE, &format_args!("bytes {}-{}/{end}", asked.start, end - 1))?;
+            }
+            Ok(())
         }
         StatusCode::OK => match length {
             Some(length) if length < asked.end => Err(short(asked, length)),
             Some(length) if asked.start == 0 && length == wanted => {
-                let range = format!("bytes 0-{}/{length}", length - 1);
-                let range =
-                    HeaderValue::try_from(range).map_err(|error| Failed::because(Failure::Other, error))?;
-                answer.headers_mut().insert(CONTENT_RANGE, range);
+                set(answer, CONTENT_RANGE, &format_args!("bytes 0-{}/{length}", length - 1))?;
                 *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
                 Ok(())
             }
@@ -73,6 +79,12 @@ pub(super) fn check<B>(asked: &Range<u64>, answer: &mut Response<B>) -> Result<(
         },
         status => Err(lie(format!("{status} where a range was asked for"))),
     }
+}
+
+fn set<B>(answer: &mut Response<B>, name: HeaderName, value: &dyn Display) -> Result<(), Failed> {
+    let value = HeaderValue::try_from(value.to_string());
+    answer.headers_mut().insert(name, value.map_err(|error| Failed::because(Failure::Other, error))?);
+    Ok(())
 }
 
 fn lie(text: String) -> Failed {
