@@ -28,6 +28,7 @@ use crate::store::{Body, CellStore, Entry, Existing, Failed, Failure, Leg, NodeS
 ///   among them: there, of two that put the same name at the same time, the last wins.
 /// - A DELETE is sent with `Depth: 0`, so that no WebDAV server deletes a folder.
 /// - Listing is WebDAV's PROPFIND, one folder at a time (`Depth: 1`), since most servers refuse to do all at once.
+///   That of nginx leaves out names that begin with a dot.
 #[derive(Clone)]
 pub(super) struct ServerNode {
     /// Names are below `prefix` there, too.
