@@ -57,6 +57,11 @@ impl ServerProcess {
         &self.url
     }
 
+    /// The number of the process, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Switches to another fault, written as for `--fault`; returns once it is in effect.
     ///
     /// # Errors

@@ -90,8 +90,8 @@ struct Short(Duration);
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.as_nanos();
-        let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)];
-        match units.iter().find(|(_, unit)| nanos % unit == 0) {
+        let units = [("s", 1_000_000_000_u128), ("ms", 1_000_000), ("us", 1000)];
+        match units.iter().find(|(_, unit)| nanos.is_multiple_of(*unit)) {
             Some((name, unit)) => write!(f, "{}{name}", nanos / unit),
             None => write!(f, "{nanos}ns"),
         }
