@@ -1,6 +1,7 @@
 //! The command `hedgerow`.
 #![forbid(unsafe_code)]
 
+mod demo;
 mod serve;
 
 use std::error::Error;
@@ -17,19 +18,27 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::DemoArgs),
     Serve(serve::ServeArgs),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Command::Serve(args) = Arguments::parse().command;
     let end = CancellationToken::new();
     let interrupted = end.clone();
-    tokio::spawn(async move {
-        signal().await;
+    let signals = tokio::spawn(async move {
+        let code = signal().await;
         interrupted.cancel();
+        code
     });
-    match serve::run(args, end).await {
+    let done: Result<(), Box<dyn Error>> = match Arguments::parse().command {
+        Command::Serve(args) => serve::run(args, end).await.map_err(Into::into),
+        Command::Demo(args) => tokio::select! {
+            done = demo::run(args) => done.map_err(Into::into),
+            Ok(code) = signals => return ExitCode::from(code),
+        },
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -40,16 +49,17 @@ async fn main() -> ExitCode {
 }
 
 #[cfg(unix)]
-async fn signal() {
+async fn signal() -> u8 {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminated) = signal(SignalKind::terminate()) else { return std::future::pending().await };
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated.recv() => {}
+        _ = tokio::signal::ctrl_c() => 130,
+        _ = terminated.recv() => 143,
     }
 }
 
 #[cfg(not(unix))]
-async fn signal() {
+async fn signal() -> u8 {
     let _came = tokio::signal::ctrl_c().await;
+    130
 }
