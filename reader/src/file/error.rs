@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::{ManifestError, NameRule};
+use super::{ManifestError, NameRule, RepairError};
 use crate::{ClientError, Failed, ReadError};
 
 /// Why something could not be done with a file.
@@ -149,6 +149,8 @@ pub enum FileError {
     Cancelled,
     /// The client has no room for the nodes.
     Client(ClientError),
+    /// It could not be verified or repaired.
+    Repair(RepairError),
     /// There is no reader for such a file.
     Read(ReadError),
     /// The codec, the operating system or the runtime refused what never fails; the text says which.
@@ -249,6 +251,7 @@ impl fmt::Display for FileError {
             Self::Cancelled => write!(f, "cancelled"),
             Self::Client(error) => write!(f, "{error:?}"),
             Self::Read(error) => write!(f, "{error:?}"),
+            Self::Repair(error) => error.fmt(f),
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -261,6 +264,7 @@ impl std::error::Error for FileError {
             Self::Source { error, .. } => Some(error),
             Self::Node { failure, .. } => Some(&failure.failed),
             Self::Left { because, .. } => Some(because),
+            Self::Repair(error) => error.source(),
             _ => None,
         }
     }
