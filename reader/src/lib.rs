@@ -53,8 +53,8 @@ pub use file::{
 };
 pub use read::{CellMap, LostCell, ReadError, ReadOptions, StripedFile, StripedReader, StripedStream};
 pub use store::{
-    Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, LocalStore, MemoryStore, NodeStore, Work,
-    read_object,
+    Address, AddressError, Body, CellStore, Entry, Existing, Failed, Failure, Lease, Leg, LocalStore,
+    MemoryStore, NodeOptions, NodeStore, Work, connect, read_object,
 };
 #[cfg(feature = "http")]
 pub use store::{Connector, ConnectorOptions, ObjectNode, quiet};
