@@ -28,7 +28,7 @@ Exit codes:
   4    too few cells of the file are left, or too few can be reached
   5    verify found something wrong; repair could not repair everything
   6    there is such a file already, and it was not to be written over
-  130  interrupted (Ctrl-C); put and get have cleaned up
+  130  interrupted (Ctrl-C); put, get and repair have cleaned up
   141  whoever read the output has gone
   143  terminated, as for 130";
 

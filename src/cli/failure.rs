@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
-use hedgerow::reader::{FileError, Manifest, ReadError};
+use hedgerow::reader::{FileError, Manifest, ReadError, RepairError};
 
 use super::exit::{Exit, Stop};
 
@@ -22,7 +22,8 @@ fn exit_of(error: &FileError) -> Exit {
         FileError::Name { .. }
         | FileError::TooFewNodes { .. }
         | FileError::SameNode { .. }
-        | FileError::Shape(_) => Exit::Usage,
+        | FileError::Shape(_)
+        | FileError::Repair(RepairError::NotOfFile { .. }) => Exit::Usage,
         FileError::Exists { .. } => Exit::Exists,
         // Where some could not be asked, nobody knows whether there is such a file.
         FileError::NotFound { failed, .. } if failed.is_empty() => Exit::NotFound,

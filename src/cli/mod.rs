@@ -20,11 +20,13 @@ mod target;
 mod units;
 mod verify;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
+use hedgerow::reader::FileError;
 use tracing_subscriber::EnvFilter;
 
 use self::exit::{Exit, Outcome, Stop};
@@ -75,6 +77,19 @@ Examples:
 struct Context {
     quiet: bool,
     interrupt: Interrupt,
+}
+
+impl Context {
+    /// What went wrong with a file; where that is no more than a signal, the signal.
+    fn stop(&self, what: impl Display, error: &FileError) -> Stop {
+        match (error, self.interrupt.stop()) {
+            (FileError::Cancelled, Some(stop)) => stop,
+            (FileError::Left { because, .. }, Some(stop)) if matches!(**because, FileError::Cancelled) => {
+                Stop::because(stop.exit, what, error)
+            }
+            _ => failure::of_file(what, error),
+        }
+    }
 }
 
 /// Does what the command line says.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::Args;
-use hedgerow::reader::{self, Existing, FileError, Manifest, PutOptions};
+use hedgerow::reader::{self, Existing, Manifest, PutOptions};
 use serde::Serialize;
 use tokio::io::AsyncRead;
 
@@ -105,10 +105,7 @@ pub(crate) async fn run(args: &PutArgs, context: &Context) -> Outcome {
     let began = Instant::now();
     let written = reader::put(name, &nodes, &mut *source, &options, &|done| bar.set(done)).await;
     drop(bar);
-    let manifest = written.map_err(|error| match (error, context.interrupt.stop()) {
-        (FileError::Cancelled, Some(stop)) => stop,
-        (error, _) => failure::of_file(format!("can't put {name}"), &error),
-    })?;
+    let manifest = written.map_err(|error| context.stop(format!("can't put {name}"), &error))?;
     report(args, name, &manifest, began.elapsed().as_secs_f64(), context)
 }
 

@@ -15,7 +15,7 @@ use super::{Context, failure, say, units};
 /// Rebuild what is missing or damaged
 ///
 /// Cells are rebuilt onto the node that should have them, or onto another of the given nodes where that one is left or can't be reached.
-/// Readers may go on meanwhile. Interrupted, it leaves the file as good as it was; the same command goes on.
+/// Readers may go on meanwhile: what moves is put in force in one step, at the end. Interrupted, it leaves the file as it was, or better.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RepairArgs {
@@ -62,16 +62,16 @@ pub(crate) async fn run(args: &RepairArgs, context: &Context) -> Outcome {
     let mut options = RepairOptions::default();
     options.leave.clone_from(&args.leave);
     options.rate = args.rate;
-    let repaired = context.interrupt.unless(async {
-        let opened = reader::open(name, &nodes)
-            .await
-            .map_err(|error| failure::of_file(format!("can't open {name}"), &error))?;
-        let bar = Bar::bytes("repair", Some(opened.manifest.length), context.quiet);
-        let repaired = reader::repair(&opened, &nodes, &options, &|done| bar.set(done)).await;
-        repaired.map_err(|error| failure::of_file(format!("can't repair {name}"), &error))
+    options.cancel = context.interrupt.token().clone();
+    let opened = context.interrupt.unless(async {
+        let opened = reader::open(name, &nodes).await;
+        opened.map_err(|error| failure::of_file(format!("can't open {name}"), &error))
     });
-    let repaired = repaired.await?;
-
+    let opened = opened.await?;
+    let bar = Bar::bytes("repair", Some(opened.manifest.length), context.quiet);
+    let repaired = reader::repair(&opened, &nodes, &options, &|done| bar.set(done)).await;
+    drop(bar);
+    let repaired = repaired.map_err(|error| context.stop(format!("can't repair {name}"), &error))?;
     report(args, &repaired, began.elapsed().as_secs_f64(), context)?;
     if !repaired.lost.is_empty() {
         let lost = say::count(repaired.lost.len() as u64, "block group");
