@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
-use hedgerow::reader::{FileError, Manifest, ReadError, RepairError};
+use hedgerow::reader::{FileError, ReadError, RepairError};
 
 use super::exit::{Exit, Stop};
 
@@ -46,9 +46,4 @@ const fn exit_of_read(error: &ReadError) -> Exit {
 pub(crate) fn of_path(what: impl Display, error: &io::Error) -> Stop {
     let exit = if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Failed };
     Stop::because(exit, what, error)
-}
-
-/// The schema as it is written on a command line.
-pub(crate) fn schema(manifest: &Manifest) -> String {
-    format!("rs-{}-{}", manifest.k, manifest.m)
 }

@@ -1,7 +1,7 @@
 //! `hedgerow put`: writes a file to its nodes.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hedgerow::reader::{self, Existing, Manifest, PutOptions};
@@ -35,6 +35,9 @@ pub(crate) struct PutArgs {
     /// Replace a file of that name
     #[arg(long)]
     overwrite: bool,
+    /// Don't wait until a writer that was killed is given up, ten minutes after its last sign of life. Only if it is gone for sure
+    #[arg(long)]
+    force: bool,
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -50,14 +53,14 @@ struct ShapeArgs {
     /// Data and parity cells of a stripe: rs-K-M; needs at least K + M nodes
     #[arg(long, default_value = "rs-6-3", value_parser = Schema::parse)]
     schema: Schema,
-    /// Bytes of a full cell
+    /// Bytes of a full cell: whole records, at most 1GiB
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = units::small_size)]
     cell: u32,
-    /// Bytes that share a checksum: the least that a read takes from a node
+    /// Bytes that share a checksum, the least that a read takes from a node: 1KiB to 1MiB
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = units::small_size)]
     record: u32,
-    /// Stripes of a block group, and so cells of an object on a node
-    #[arg(long, value_name = "NUMBER", default_value = "64", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stripes of a block group, and so cells of an object on a node: 1 to 64
+    #[arg(long, value_name = "NUMBER", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=64))]
     stripes: u32,
 }
 
@@ -101,6 +104,9 @@ pub(crate) async fn run(args: &PutArgs, context: &Context) -> Outcome {
     options.stripes_per_group = args.shape.stripes;
     options.existing = if args.overwrite { Existing::Replace } else { Existing::Keep };
     options.length = length;
+    if args.force {
+        options.abandoned = Duration::ZERO;
+    }
     options.cancel = context.interrupt.token().clone();
     let began = Instant::now();
     let written = reader::put(name, &nodes, &mut *source, &options, &|done| bar.set(done)).await;
@@ -110,7 +116,7 @@ pub(crate) async fn run(args: &PutArgs, context: &Context) -> Outcome {
 }
 
 fn report(args: &PutArgs, name: &str, manifest: &Manifest, seconds: f64, context: &Context) -> Outcome {
-    let schema = failure::schema(manifest);
+    let schema = manifest.code();
     if args.json {
         return say::json(&Written {
             name,

@@ -1,6 +1,6 @@
 //! `hedgerow repair`: rebuilds what is missing or damaged.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hedgerow::reader::{self, RepairOptions, Repaired};
@@ -27,6 +27,9 @@ pub(crate) struct RepairArgs {
     /// Read and write no more than this, all nodes together [default: as fast as it goes]
     #[arg(long, value_name = "SIZE/s", value_parser = units::rate)]
     rate: Option<u64>,
+    /// Don't wait until a writer that was killed is given up, ten minutes after its last sign of life. Only if it is gone for sure
+    #[arg(long)]
+    force: bool,
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -62,6 +65,9 @@ pub(crate) async fn run(args: &RepairArgs, context: &Context) -> Outcome {
     let mut options = RepairOptions::default();
     options.leave.clone_from(&args.leave);
     options.rate = args.rate;
+    if args.force {
+        options.abandoned = Duration::ZERO;
+    }
     options.cancel = context.interrupt.token().clone();
     let opened = context.interrupt.unless(async {
         let opened = reader::open(name, &nodes).await;

@@ -92,7 +92,7 @@ fn known<'a>(args: &'a StatArgs, opened: &'a Opened) -> Known<'a> {
         id: manifest.id.to_string(),
         generation: manifest.generation,
         bytes: manifest.length,
-        schema: failure::schema(manifest),
+        schema: manifest.code(),
         cell_bytes: manifest.cell_bytes,
         record_bytes: manifest.record_bytes,
         stripes_per_group: manifest.stripes_per_group,
