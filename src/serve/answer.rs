@@ -13,7 +13,7 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::watch;
 
-use super::body::{self, Body};
+use super::body::{self, Body, Faulty};
 use super::fault::Fault;
 use super::folder::{Folder, blocking};
 use super::listing::{self, Depth};
@@ -54,7 +54,8 @@ impl Service {
         request: Request<Incoming>,
         hang_up: HangUp,
     ) -> Result<Answer, Unanswered> {
-        let fault = *self.faults.borrow();
+        let mut faults = self.faults.clone();
+        let fault = *faults.borrow_and_update();
         if fault.is_about_connecting() {
             return Err(Unanswered);
         }
@@ -68,7 +69,7 @@ impl Service {
             Some(workers) if !workers.serve().await => {
                 failed(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait\n")
             }
-            _ => match self.done(request, fault, hang_up).await {
+            _ => match self.done(request, Faulty { fault, faults, hang_up }).await {
                 Ok(answer) => answer,
                 Err(error) => {
                     line = line.map(|line| line.because(&error));
@@ -80,7 +81,7 @@ impl Service {
         Ok(answer.map(|body| body.logged(line)))
     }
 
-    async fn done(&self, request: Request<Incoming>, fault: Fault, hang_up: HangUp) -> io::Result<Answer> {
+    async fn done(&self, request: Request<Incoming>, faulty: Faulty) -> io::Result<Answer> {
         let path = request.uri().path();
         let folder = path.ends_with('/');
         let Some(name) = path::decode(path) else {
@@ -101,16 +102,11 @@ impl Service {
             let status = if read { StatusCode::NOT_FOUND } else { StatusCode::CONFLICT };
             return Ok(failed(status, "a folder is no object\n"));
         }
-        if read { self.read(name, &request, fault, hang_up).await } else { self.write(name, request).await }
+        if read { self.read(name, &request, faulty).await } else { self.write(name, request).await }
     }
 
-    async fn read(
-        &self,
-        name: String,
-        request: &Request<Incoming>,
-        fault: Fault,
-        hang_up: HangUp,
-    ) -> io::Result<Answer> {
+    async fn read(&self, name: String, request: &Request<Incoming>, faulty: Faulty) -> io::Result<Answer> {
+        let fault = faulty.fault;
         let (folder, reads_body) = (self.folder.clone(), *request.method() == Method::GET);
         let (object, source) = blocking(move || {
             let object = folder.object(&name)?;
@@ -119,9 +115,8 @@ impl Service {
         })
         .await?;
         let headers = request.headers();
-        match if_match(headers, true) {
-            Some(false) => return Ok(failed(StatusCode::PRECONDITION_FAILED, "no such version\n")),
-            Some(true) | None => {}
+        if if_match(headers, true) == Some(false) {
+            return Ok(failed(StatusCode::PRECONDITION_FAILED, "no such version\n"));
         }
         if if_none_match_any(headers) {
             return Ok(bare(StatusCode::NOT_MODIFIED));
@@ -160,8 +155,7 @@ impl Service {
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
         if reads_body && length > 0 {
-            *answer.body_mut() =
-                Body::stream(body::faulty(fault, source, range, self.faults.clone(), hang_up));
+            *answer.body_mut() = Body::stream(body::faulty(faulty, source, range));
         }
         Ok(answer)
     }

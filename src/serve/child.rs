@@ -25,18 +25,17 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program serve FOLDER --control`, with further `arguments`, and returns once it listens.
+    /// Starts `program serve --control` with these further `arguments`, among them a folder, and returns once it listens.
     ///
     /// # Errors
     ///
     /// If the program can't be started, or says something else than its address.
     pub(crate) async fn start<A: AsRef<OsStr>>(
         program: &Path,
-        folder: &Path,
         arguments: impl IntoIterator<Item = A>,
     ) -> io::Result<Self> {
         let mut command = Command::new(program);
-        command.arg("serve").arg(folder).arg("--control").args(arguments);
+        command.args(["serve", "--control"]).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let (Some(lines), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -55,6 +54,11 @@ impl ServerProcess {
     /// Where it listens: `http://ADDRESS:PORT`, without a slash at the end.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The number of the process, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
     }
 
     /// Switches to another fault, written as for `--fault`; returns once it is in effect.

@@ -21,7 +21,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
@@ -57,17 +57,14 @@ pub(crate) struct ServeOptions {
     pub(crate) fault: Fault,
     /// Whether a parent switches faults through standard input, and ends the server by closing it.
     pub(crate) control: bool,
-    /// Whether the folder is removed at the end.
-    pub(crate) remove_on_exit: bool,
 }
 
-/// Why a server could not begin, or clean up.
+/// Why a server could not begin.
 #[derive(Debug)]
 pub(crate) enum ServeError {
     Folder(PathBuf, io::Error),
     Listen(SocketAddr, io::Error),
     Say(io::Error),
-    Remove(PathBuf, io::Error),
 }
 
 impl fmt::Display for ServeError {
@@ -76,7 +73,6 @@ impl fmt::Display for ServeError {
             Self::Folder(path, _) => write!(f, "can't serve the folder {}", path.display()),
             Self::Listen(address, _) => write!(f, "can't listen on {address}"),
             Self::Say(_) => f.write_str("can't say the address on standard output"),
-            Self::Remove(path, _) => write!(f, "can't remove the folder {}", path.display()),
         }
     }
 }
@@ -84,9 +80,7 @@ impl fmt::Display for ServeError {
 impl Error for ServeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Folder(_, error) | Self::Listen(_, error) | Self::Say(error) | Self::Remove(_, error) => {
-                Some(error)
-            }
+            Self::Folder(_, error) | Self::Listen(_, error) | Self::Say(error) => Some(error),
         }
     }
 }
@@ -108,7 +102,7 @@ pub(crate) async fn run(args: ServeArgs, end: CancellationToken) -> Result<(), S
 /// [`ServeError`].
 pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Result<(), ServeError> {
     let ServeOptions { folder: path, listen, write, log, control, .. } = options;
-    let folder = Folder::open(&path).map_err(|error| ServeError::Folder(path.clone(), error))?;
+    let folder = Folder::open(&path).map_err(|error| ServeError::Folder(path, error))?;
     let failed = |error| ServeError::Listen(listen, error);
     let port = Port::bind(listen).map_err(failed)?;
     let address = port.address();
@@ -137,24 +131,5 @@ pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Resu
     }
     // An error here is the abort above.
     let _aborted = serving.await;
-    if options.remove_on_exit {
-        match remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ServeError::Remove(path, error));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Removes the folder, and the one around it if that is empty then.
-fn remove(folder: &Path) -> io::Result<()> {
-    let around = folder.canonicalize()?.parent().map(Path::to_path_buf);
-    std::fs::remove_dir_all(folder)?;
-    if let Some(around) = around {
-        // Others may have something there, or be as far.
-        let _kept = std::fs::remove_dir(around);
-    }
     Ok(())
 }
