@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod demo;
 mod serve;
 
 fn main() -> std::process::ExitCode {

@@ -6,6 +6,7 @@ use std::io;
 use hedgerow::reader::{FileError, ReadError, RepairError};
 
 use super::exit::{Exit, Stop};
+use crate::demo::DemoError;
 
 /// What went wrong with a whole file.
 pub(crate) fn of_file(what: impl Display, error: &FileError) -> Stop {
@@ -46,4 +47,14 @@ const fn exit_of_read(error: &ReadError) -> Exit {
 pub(crate) fn of_path(what: impl Display, error: &io::Error) -> Stop {
     let exit = if error.kind() == io::ErrorKind::NotFound { Exit::NotFound } else { Exit::Failed };
     Stop::because(exit, what, error)
+}
+
+/// What went wrong with the demo. Whoever has stopped reading its output has seen enough.
+pub(crate) fn of_demo(error: &DemoError) -> Stop {
+    match error {
+        DemoError::Broken(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Stop::new(Exit::Closed, "the reader of the output has gone")
+        }
+        _ => Stop::because(Exit::Failed, "the demo failed", error),
+    }
 }

@@ -31,6 +31,7 @@ use tracing_subscriber::EnvFilter;
 
 use self::exit::{Exit, Outcome, Stop};
 use self::interrupt::Interrupt;
+use crate::demo::{self, DemoArgs};
 use crate::serve::{self, ServeArgs};
 
 /// Erasure-coded files whose reads don't wait for the slow node
@@ -52,6 +53,7 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Demo(DemoArgs),
     Put(put::PutArgs),
     Get(get::GetArgs),
     Ls(ls::LsArgs),
@@ -65,6 +67,9 @@ enum Command {
 
 const EXAMPLES: &str = "\
 Examples:
+  See reads survive nodes that are slow, silent, broken or lying, on this machine:
+    hedgerow demo
+
   Write a file to nine folders, read it back, and look whether it is whole:
     hedgerow put film.mkv --node=/mnt/disk{1..9}
     hedgerow get film.mkv --node=/mnt/disk{1..9} -o copy.mkv
@@ -113,6 +118,10 @@ async fn run(cli: &Cli) -> Outcome {
     let interrupt = Interrupt::listen()?;
     let context = Context { quiet: cli.quiet, interrupt };
     match &cli.command {
+        Command::Demo(args) => {
+            let shown = async { demo::run(args.clone()).await.map_err(|error| failure::of_demo(&error)) };
+            context.interrupt.unless(shown).await
+        }
         Command::Put(args) => put::run(args, &context).await,
         Command::Get(args) => get::run(args, &context).await,
         Command::Ls(args) => ls::run(args, &context).await,

@@ -17,17 +17,24 @@ const TOP: f64 = 128.0;
 const ROW: f64 = 17.0;
 const GAP: f64 = 11.0;
 
+/// Plain rules, and others on dark pages: not all viewers know variables.
 const STYLE: &str = "\
-svg{--page:#ffffff;--ink:#1c2330;--soft:#667085;--grid:#e4e7ec;--off:#c2570c;--on:#0b7a56;--bad:#b42347}\
-@media(prefers-color-scheme:dark){svg{--page:#12161d;--ink:#e6e9ef;--soft:#98a2b3;--grid:#2a313c;--off:#f79a4b;--on:#3ecf9a;--bad:#f4708c}}\
-text{font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px;fill:var(--ink)}\
-.title{font-size:19px;font-weight:650}.soft{fill:var(--soft)}.name{font-weight:600}\
-.number{font-variant-numeric:tabular-nums}.end{text-anchor:end}.middle{text-anchor:middle}\
-.grid{stroke:var(--grid);stroke-width:1}\
-.off{--hue:var(--off)}.on{--hue:var(--on)}.no-breaker{--hue:var(--bad)}\
-.tail{stroke:var(--hue);stroke-width:1.5;opacity:.5}.body{stroke:var(--hue);stroke-width:7;stroke-linecap:round;opacity:.35}\
-.dot{fill:var(--hue)}.tick{stroke:var(--hue);stroke-width:2.5}.ring{fill:var(--page);stroke:var(--hue);stroke-width:1.5}\
-.value{fill:var(--hue)}";
+text{font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px;fill:#1c2330}\
+.title{font-size:19px;font-weight:650}.name{font-weight:600}.end{text-anchor:end}.middle{text-anchor:middle}\
+.page{fill:#ffffff}.soft{fill:#667085}.grid{stroke:#e4e7ec;stroke-width:1}\
+.tail{stroke-width:1.5;opacity:.5}.body{stroke-width:7;stroke-linecap:round;opacity:.35}.tick{stroke-width:2.5}.ring{stroke-width:1.5}\
+.off .dot,.off text{fill:#c2570c}.off line,.off .ring{stroke:#c2570c}\
+.on .dot,.on text{fill:#0b7a56}.on line,.on .ring{stroke:#0b7a56}\
+.no-breaker .dot,.no-breaker text{fill:#b42347}.no-breaker line,.no-breaker .ring{stroke:#b42347}\
+.mark .dot{fill:#667085}.mark line,.mark .ring{stroke:#667085}\
+.ring{fill:#ffffff}\
+@media(prefers-color-scheme:dark){\
+text{fill:#e6e9ef}.page{fill:#12161d}.soft{fill:#98a2b3}.grid{stroke:#2a313c}\
+.off .dot,.off text{fill:#f79a4b}.off line,.off .ring{stroke:#f79a4b}\
+.on .dot,.on text{fill:#3ecf9a}.on line,.on .ring{stroke:#3ecf9a}\
+.no-breaker .dot,.no-breaker text{fill:#f4708c}.no-breaker line,.no-breaker .ring{stroke:#f4708c}\
+.mark .dot{fill:#98a2b3}.mark line,.mark .ring{stroke:#98a2b3}\
+.ring{fill:#12161d}}";
 
 /// The chart. `about` is a line on how it was measured.
 pub(crate) fn chart(runs: &[Run], about: &str) -> String {
@@ -47,7 +54,7 @@ fn draw(svg: &mut String, runs: &[Run], about: &str) -> fmt::Result {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" viewBox=\"0 0 {WIDTH} {height:.0}\" \
          role=\"img\" aria-labelledby=\"title about\">\n<title id=\"title\">Reads with hedging off and on</title>\n\
          <desc id=\"about\">{}</desc>\n<style>{STYLE}</style>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"var(--page)\"/>\n\
+         <rect class=\"page\" width=\"100%\" height=\"100%\"/>\n\
          <text class=\"title\" x=\"28\" y=\"40\">How long reads take, with hedging off and on</text>\n\
          <text class=\"soft\" x=\"28\" y=\"62\">{}</text>",
         escape(about),
@@ -104,7 +111,7 @@ fn row(svg: &mut String, run: &Run, y: f64, x: &impl Fn(f64) -> f64) -> fmt::Res
     }
     write!(
         svg,
-        "slowest {} of {} reads</title><text class=\"value end\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>\
+        "slowest {} of {} reads</title><text class=\"end\" x=\"{:.1}\" y=\"{:.1}\">{name}</text>\
          <line class=\"tail\" x1=\"{to:.1}\" y1=\"{y:.1}\" x2=\"{end:.1}\" y2=\"{y:.1}\"/>\
          <line class=\"body\" x1=\"{from:.1}\" y1=\"{y:.1}\" x2=\"{to:.1}\" y2=\"{y:.1}\"/>",
         time(max),
@@ -126,7 +133,7 @@ fn row(svg: &mut String, run: &Run, y: f64, x: &impl Fn(f64) -> f64) -> fmt::Res
     writeln!(
         svg,
         "<circle class=\"ring\" cx=\"{end:.1}\" cy=\"{y:.1}\" r=\"2.7\"/><circle class=\"dot\" cx=\"{from:.1}\" cy=\"{y:.1}\" r=\"3.4\"/>\
-         <text class=\"value number end\" x=\"{}\" y=\"{:.1}\">{}</text></g>",
+         <text class=\"end\" x=\"{}\" y=\"{:.1}\">{}</text></g>",
         WIDTH - 28,
         y + 4.0,
         time(p99)
@@ -161,7 +168,7 @@ fn legend(svg: &mut String) -> fmt::Result {
     ] {
         write!(
             svg,
-            "<g style=\"--hue:var(--soft)\" transform=\"translate({x:.1} {y})\">{mark}</g><text class=\"soft\" x=\"{:.1}\" y=\"{y}\">{text}</text>",
+            "<g class=\"mark\" transform=\"translate({x:.1} {y})\">{mark}</g><text class=\"soft\" x=\"{:.1}\" y=\"{y}\">{text}</text>",
             x + 14.0
         )?;
         x += 34.0 + 6.3 * text.len() as f64;

@@ -27,8 +27,12 @@ reaches the address may do all that the server does.
 #[command(after_help = AFTER, after_long_help = format!("{AFTER}\n{}", fault::HELP))]
 pub(crate) struct ServeArgs {
     /// The folder; nothing outside of it is served, whatever its links say
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    #[arg(value_name = "FOLDER", required_unless_present = "memory")]
+    folder: Option<PathBuf>,
+
+    /// Keep objects in memory instead of a folder: at first none, and gone when the server ends
+    #[arg(long, conflicts_with = "folder")]
+    memory: bool,
 
     /// Address and port; 0 is any port that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
@@ -59,12 +63,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FAULT", default_value = "none", help_heading = "Faults")]
     fault: Fault,
 
-    /// Read `fault NAME` and `quit` from standard input, answer in JSON, and end when the input does
+    /// Read `fault NAME`, `workers COUNT TIME`, `workers any` and `quit` from standard input, answer in JSON, and end when the
+    /// input does
     #[arg(long, help_heading = "Faults")]
     control: bool,
 }
 
-fn workers(text: &str) -> Result<NonZeroUsize, String> {
+pub(super) fn workers(text: &str) -> Result<NonZeroUsize, String> {
     match text.parse() {
         Ok(count) if count <= NonZeroUsize::MIN.saturating_add(1023) => Ok(count),
         _ => Err("1 to 1024 workers".to_owned()),

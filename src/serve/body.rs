@@ -88,10 +88,14 @@ pub(super) fn pieces(object: Object, range: Range<u64>) -> Pieces {
         if left == 0 {
             return Ok(None);
         }
-        let reader = object.clone();
-        let read = blocking(move || reader.read(range.start, left)).await?;
+        let read = if object.blocks() {
+            let reader = object.clone();
+            blocking(move || reader.read(range.start, left)).await?
+        } else {
+            object.read(range.start, left)?
+        };
         let next = range.start.saturating_add(read.len() as u64);
-        Ok(Some((Bytes::from(read), (object, next..range.end))))
+        Ok(Some((read, (object, next..range.end))))
     }))
 }
 

@@ -25,7 +25,8 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program serve --control` with these further `arguments`, among them a folder, and returns once it listens.
+    /// Starts `program serve --control` with these further `arguments`, among them a folder or `--memory`, and returns once it
+    /// listens.
     ///
     /// # Errors
     ///
@@ -67,9 +68,22 @@ impl ServerProcess {
     ///
     /// If the server is gone, or knows no such fault; then nothing has changed.
     pub(crate) async fn fault(&mut self, fault: &str) -> io::Result<()> {
-        self.lines.write_all(format!("fault {fault}\n").as_bytes()).await?;
+        self.say("fault", fault).await
+    }
+
+    /// Exchanges its workers, written as a number and a service time, or `any`.
+    ///
+    /// # Errors
+    ///
+    /// If the server is gone, or does not understand; then nothing has changed.
+    pub(crate) async fn workers(&mut self, workers: &str) -> io::Result<()> {
+        self.say("workers", workers).await
+    }
+
+    async fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
+        self.lines.write_all(format!("{what} {value}\n").as_bytes()).await?;
         let answer = self.answer().await?;
-        if answer.get("fault").is_some() {
+        if answer.get(what).is_some() {
             return Ok(());
         }
         Err(io::Error::other(format!("the server answered {answer}")))

@@ -1,4 +1,4 @@
-//! `hedgerow serve`: the files of a folder over HTTP, with faults that can be switched while it runs.
+//! `hedgerow serve`: the files of a folder, or objects in memory, over HTTP, with faults that can be switched while it runs.
 
 mod answer;
 mod args;
@@ -10,6 +10,7 @@ mod fault;
 mod folder;
 mod listing;
 mod log;
+mod memory;
 mod path;
 mod port;
 mod range;
@@ -22,6 +23,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -33,14 +35,15 @@ pub(crate) use args::ServeArgs;
 use connections::Connections;
 use fault::Fault;
 use folder::Folder;
+use memory::Memory;
 use port::Port;
-use workers::Workers;
+use workers::{Capacity, Workers};
 
 /// What is served, where, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct ServeOptions {
-    /// The folder; nothing gets out of it.
-    pub(crate) folder: PathBuf,
+    /// The folder; nothing gets out of it. `None`: memory, without objects at first.
+    pub(crate) folder: Option<PathBuf>,
     /// Port 0 is any that is free.
     pub(crate) listen: SocketAddr,
     /// Whether objects may be written and deleted.
@@ -101,15 +104,19 @@ pub(crate) async fn run(args: ServeArgs, end: CancellationToken) -> Result<(), S
 ///
 /// [`ServeError`].
 pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Result<(), ServeError> {
-    let ServeOptions { folder: path, listen, write, log, control, .. } = options;
-    let folder = Folder::open(&path).map_err(|error| ServeError::Folder(path, error))?;
+    let ServeOptions { folder, listen, write, log, control, .. } = options;
+    let folder = match folder {
+        Some(path) => Folder::open(&path).map_err(|error| ServeError::Folder(path, error))?,
+        None => Folder::Memory(Memory::default()),
+    };
     let failed = |error| ServeError::Listen(listen, error);
     let port = Port::bind(listen).map_err(failed)?;
     let address = port.address();
     let (fault, faults) = watch::channel(Fault::None);
     let workers =
         options.workers.map(|workers| Workers::new(workers, options.service_time, options.skip_gone));
-    let service = Service { folder, faults, workers, write, log };
+    let capacity = Arc::new(Capacity::new(workers));
+    let service = Service { folder, faults, capacity: Arc::clone(&capacity), write, log };
     let mut connections = Connections::new(port, service, fault);
     connections.switch(options.fault).await.map_err(failed)?;
 
@@ -124,7 +131,7 @@ pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Resu
     let serving = tokio::spawn(connections.serve(switches, end.clone()));
     if control {
         tokio::select! {
-            quit = control::obey(switch) => if !quit { serving.abort() },
+            quit = control::obey(switch, &capacity) => if !quit { serving.abort() },
             () = end.cancelled() => {}
         }
         end.cancel();

@@ -69,7 +69,7 @@ fn every_command_teaches_by_examples() {
     for code in ["Exit codes", "130"] {
         assert!(top.contains(code), "{top}");
     }
-    for command in ["put", "get", "ls", "stat", "rm", "verify", "repair", "serve", "bench"] {
+    for command in ["demo", "put", "get", "ls", "stat", "rm", "verify", "repair", "serve", "bench"] {
         assert!(top.contains(&format!("\n  {command} ")), "{command} is not listed: {top}");
         let help = Ran::of(nine.bare(&[command, "--help"])).with(0).text();
         assert!(help.contains("Example") && help.contains(&format!("hedgerow {command}")), "{help}");
