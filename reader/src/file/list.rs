@@ -1,9 +1,13 @@
 //! Which files there are.
 
+use std::collections::BTreeMap;
+
+use super::ask::{LISTING, all, failure, limited};
+use super::names::{check_name, manifest_object};
 use super::{FileError, Node};
 
 /// A file that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
     /// What it is called.
     pub name: String,
@@ -11,11 +15,36 @@ pub struct Listed {
     pub copies: usize,
 }
 
-/// The files whose names begin with the folder `prefix` (empty: all), by name, on all nodes that can list.
+/// The files whose names begin with the folder `prefix` (empty: all), by name, on all nodes that can list; the file called `prefix`
+/// too.
+///
+/// It reads names alone: whether a manifest is in force, [`open`](super::open) tells.
 ///
 /// # Errors
 ///
-/// [`FileError`] if no node can.
-pub async fn list(_nodes: &[Node], _prefix: &str) -> Result<Vec<Listed>, FileError> {
-    todo!()
+/// [`FileError::NoList`] if no node can; [`FileError::Name`] for a prefix in which there can be no file.
+pub async fn list(nodes: &[Node], prefix: &str) -> Result<Vec<Listed>, FileError> {
+    if !prefix.is_empty() {
+        check_name(prefix).map_err(|rule| FileError::Name { name: prefix.to_owned(), rule })?;
+    }
+    let listed = all(nodes, |node| limited(LISTING, node.store.list(prefix))).await;
+    let mut files = BTreeMap::<String, usize>::new();
+    let mut failed = Vec::new();
+    for (node, listed) in nodes.iter().zip(listed) {
+        match listed {
+            Ok(entries) => {
+                for entry in entries {
+                    let name = entry.object.strip_suffix(manifest_object("").as_str());
+                    if let Some(name) = name.filter(|name| check_name(name).is_ok()) {
+                        *files.entry(name.to_owned()).or_default() += 1;
+                    }
+                }
+            }
+            Err(error) => failed.push(failure(node, error)),
+        }
+    }
+    if failed.len() == nodes.len() {
+        return Err(FileError::NoList { failed });
+    }
+    Ok(files.into_iter().map(|(name, copies)| Listed { name, copies }).collect())
 }

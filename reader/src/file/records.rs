@@ -18,7 +18,7 @@ use super::FileId;
 /// Bytes of a record's checksum.
 const SUM: u64 = 4;
 
-fn crc32c(bytes: &[u8]) -> u32 {
+pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }
 

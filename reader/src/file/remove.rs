@@ -1,21 +1,106 @@
 //! Removing a file.
 
-use super::{FileError, Node};
+use futures_util::future::join_all;
+
+use super::ask::{again, delete, failure};
+use super::clean::{delete_version, sweep};
+use super::commit::with_left;
+use super::intent::{ABANDONED, Intent, Version, Work, clear};
+use super::names::{check_name, manifest_object};
+use super::newest::Answers;
+use super::{FileError, Node, NodeFailure};
+use crate::Failure;
 
 /// What was removed.
 #[derive(Clone, Debug)]
 pub struct Removed {
-    /// Objects deleted, in all.
+    /// Objects deleted, in all, manifests not counted; as many as the stores can tell.
     pub objects: u64,
     /// Nodes that could not be reached, by label, with the reason; what they have of the file stays there.
     pub left: Vec<(String, String)>,
 }
 
-/// Removes the file `name` from all nodes: the manifests first.
+/// Removes the file `name` from all nodes: the manifests first, then the objects, of versions that were never in force too.
+///
+/// Nodes that can't be reached keep what they have; the file is gone all the same, as too few then have its manifest. An intent, as
+/// [`put`](super::put) writes it, stands on the others meanwhile.
 ///
 /// # Errors
 ///
-/// [`FileError`].
-pub async fn remove(_name: &str, _nodes: &[Node]) -> Result<Removed, FileError> {
-    todo!()
+/// [`FileError::NotFound`]; [`FileError::Busy`]; [`FileError::TooFewAnswers`] if the nodes that can't be reached are enough to keep the
+/// file in force: nothing was removed then. [`FileError::Left`] if too many nodes failed in the middle: the file is still there then, or on the
+/// way out, and removing it again goes on.
+pub async fn remove(name: &str, nodes: &[Node]) -> Result<Removed, FileError> {
+    check_name(name).map_err(|rule| FileError::Name { name: name.to_owned(), rule })?;
+    if nodes.is_empty() {
+        return Err(FileError::TooFewNodes { given: 0, needed: 1 });
+    }
+    let answers = Answers::of_all(name, nodes).await;
+    let manifests = answers.manifests();
+    let Some(newest) = manifests.first() else {
+        // A put that died may have left objects without a manifest.
+        clear(name, nodes, None, ABANDONED, false).await?;
+        return Err(answers.error());
+    };
+    if !manifests.iter().all(|manifest| answers.can_be_voided(manifest)) {
+        return Err(answers.error());
+    }
+    let work = Work { version: Version::of(newest), replaces: None };
+    let mut intent = Intent::begin(name, nodes, work, ABANDONED, false).await?;
+    // Its copies may have changed before the intent stood.
+    let answers = Answers::of_all(name, nodes).await;
+    let manifests = answers.manifests();
+    let unreachable = |index: usize| {
+        answers
+            .failed()
+            .find(|&(failed, _)| failed == index)
+            .filter(|(_, failed)| failed.kind != Failure::Corrupt)
+    };
+    let mut left = Vec::new();
+    let mut reached = Vec::new();
+    for (index, node) in nodes.iter().enumerate() {
+        match unreachable(index) {
+            Some((_, failed)) => left.push(failure(node, again(failed))),
+            None => reached.push((index, node)),
+        }
+    }
+    let object = manifest_object(name);
+    let deleted = join_all(reached.iter().map(async |(_, node)| delete(node, &object).await)).await;
+    let mut lost = Vec::new();
+    let mut clean = Vec::new();
+    for ((index, node), deleted) in reached.into_iter().zip(deleted) {
+        match deleted {
+            Ok(_) => clean.push((index, node)),
+            Err(failed) => lost.push(failure(node, failed)),
+        }
+    }
+    if let Some(manifest) = manifests.iter().find(|manifest| clean.len() < manifest.answers()) {
+        let failed = lost.into_iter().chain(left).collect::<Vec<NodeFailure>>();
+        let (heard, needed) = (clean.len(), manifest.answers());
+        let because = FileError::TooFewAnswers { name: name.to_owned(), heard, needed, failed: Vec::new() };
+        intent.end(&failed).await;
+        return Err(with_left(because, failed));
+    }
+    left.extend(lost);
+    let nodes = clean.iter().map(|(_, node)| (*node).clone()).collect::<Vec<_>>();
+    let mut objects = 0;
+    for manifest in &manifests {
+        let places = answers.places(manifest).unwrap_or_default();
+        let among = |place: Option<usize>| clean.iter().position(|(index, _)| Some(*index) == place);
+        let places = places.into_iter().map(among).collect::<Vec<_>>();
+        let (count, failed) = delete_version(name, manifest, &nodes, &places).await;
+        objects += count;
+        left.extend(failed);
+    }
+    for version in std::mem::take(&mut intent.dead) {
+        for node in &nodes {
+            let (count, done) = sweep(name, node, version, None).await;
+            objects += count;
+            left.extend(done.err().map(|failed| failure(node, failed)));
+        }
+    }
+    let unclean = nodes.iter().any(|node| left.iter().any(|failure| failure.node == node.label));
+    intent.end(if unclean { &left } else { &[] }).await;
+    let left = left.into_iter().map(|failure| (failure.node, failure.failed.to_string())).collect();
+    Ok(Removed { objects, left })
 }

@@ -3,6 +3,8 @@
 mod draft;
 mod folder;
 mod handles;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::fs::File;
@@ -93,7 +95,7 @@ impl CellStore for LocalStore {
     fn read(&self, object: &str, range: Range<u64>, leg: Leg) -> Work<()> {
         let (shared, object) = (Arc::clone(&self.0), object.to_owned());
         // The leg goes along: it has stopped when the thread has let go of it.
-        Box::pin(blocking(move || shared.read(object, range, leg)))
+        Box::pin(blocking(move || shared.read(&object, range, leg)))
     }
 }
 
@@ -185,29 +187,13 @@ impl NodeStore for LocalStore {
 }
 
 impl Shared {
-    fn read(&self, object: String, range: Range<u64>, mut leg: Leg) -> Result<(), Failed> {
+    fn read(&self, object: &str, range: Range<u64>, leg: Leg) -> Result<(), Failed> {
         if leg.is_cancelled() {
             return Err(Failure::Cancelled.into());
         }
         leg.connected();
-        let (start, end) = (range.start, range.end);
-        let file = self.handle(&object)?;
-        let mut at = start;
-        while at < end {
-            if leg.is_cancelled() {
-                return Err(Failure::Cancelled.into());
-            }
-            let step = step(end - at);
-            let bytes = read_at(&file, at, step).map_err(|error| failed(&object, error))?;
-            let came = bytes.len() as u64;
-            at = at.saturating_add(came);
-            leg.data(bytes.into())?;
-            if came < step as u64 {
-                let why = format!("{object} has no byte {at}, where bytes {start} to {end} were wanted");
-                return Err(Failed::because(Failure::TooShort, why));
-            }
-        }
-        leg.finish()
+        let file = self.handle(object)?;
+        read_steps(object, range, leg, |at, length| read_at(&file, at, length))
     }
 
     fn handle(&self, object: &str) -> Result<Arc<File>, Failed> {
@@ -258,6 +244,32 @@ async fn gather(body: &mut Fuse<Body>) -> Result<Option<Vec<Bytes>>, Failed> {
         pieces.push(piece);
     }
     Ok(Some(pieces))
+}
+
+/// Reads `range` of `object` with `read_at`, step by step, until it is cancelled.
+fn read_steps(
+    object: &str,
+    range: Range<u64>,
+    mut leg: Leg,
+    read_at: impl Fn(u64, usize) -> std::io::Result<Vec<u8>>,
+) -> Result<(), Failed> {
+    let (start, end) = (range.start, range.end);
+    let mut at = start;
+    while at < end {
+        if leg.is_cancelled() {
+            return Err(Failure::Cancelled.into());
+        }
+        let step = step(end - at);
+        let bytes = read_at(at, step).map_err(|error| failed(object, error))?;
+        let came = bytes.len();
+        at = at.saturating_add(came as u64);
+        leg.data(bytes.into())?;
+        if came < step {
+            let why = format!("{object} has no byte {at}, where bytes {start} to {end} were wanted");
+            return Err(Failed::because(Failure::TooShort, why));
+        }
+    }
+    leg.finish()
 }
 
 /// Bytes of the next step, with `left` to come. Checksums make a read of 64 KiB a little longer, which is not worth another step.

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, stream};
-use hedgerow_reader::{Body, Existing, Failed};
+use hedgerow_reader::{Body, Existing};
 use tokio::sync::oneshot;
 
 use super::{Made, bytes, eventually};
