@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of stores against servers that nobody here wrote: nginx with WebDAV, and s3s-fs.
+# Runs the tests of stores against servers: nginx with WebDAV and s3s-fs, neither written here, and `hedgerow serve`.
 #
 #   bash .ci/servers.sh            installs what is missing, and runs them
 #
@@ -36,6 +36,9 @@ if [ -z "${HEDGEROW_S3S:-}" ]; then
     HEDGEROW_S3S="$s3s/bin/s3s-fs"
 fi
 
-export HEDGEROW_NGINX HEDGEROW_S3S
-cargo test --locked -p hedgerow-reader --all-features --test stores -- nginx:: s3s::
+cargo build --locked -p hedgerow --bin hedgerow
+HEDGEROW_SERVE="$target_dir/debug/hedgerow"
+
+export HEDGEROW_NGINX HEDGEROW_S3S HEDGEROW_SERVE
+cargo test --locked -p hedgerow-reader --all-features --test stores -- nginx:: s3s:: serve::
 cargo test --locked -p hedgerow-reader --all-features --lib -- nginx

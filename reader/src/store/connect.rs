@@ -66,6 +66,7 @@ impl fmt::Debug for NodeOptions {
 ///
 /// [`AddressError`]: an option that can't be right, a file of certificates that can't be read, a feature that this build
 /// lacks.
+#[cfg_attr(not(feature = "http"), allow(unused_variables))]
 pub fn connect(address: &Address, options: &NodeOptions) -> Result<Arc<dyn NodeStore>, AddressError> {
     match address.place() {
         Place::Folder(path) => Ok(Arc::new(LocalStore::new(path))),

@@ -10,6 +10,7 @@ mod local;
 mod memory;
 mod name;
 mod node;
+#[cfg(feature = "http")]
 mod secrets;
 
 use std::future::Future;

@@ -9,5 +9,7 @@ conformance!(memory, makers::memory);
 conformance!(local, makers::local);
 #[cfg(feature = "http")]
 conformance!(nginx, servers::nginx);
+#[cfg(feature = "http")]
+conformance!(serve, servers::serve);
 #[cfg(feature = "s3")]
 conformance!(s3s, servers::s3s);

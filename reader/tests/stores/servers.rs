@@ -1,6 +1,6 @@
-//! Servers that nobody here wrote, one for each test: nginx with WebDAV, and s3s-fs, which speaks the protocol of S3.
-//! `HEDGEROW_NGINX` and `HEDGEROW_S3S` name their binaries; a test whose server is not there says so and does nothing.
-//! `.ci/servers` runs them all.
+//! Servers, one for each test: nginx with WebDAV and s3s-fs, which speaks the protocol of S3, neither written here, and our own.
+//! `HEDGEROW_NGINX`, `HEDGEROW_S3S` and `HEDGEROW_SERVE` name their binaries; a test whose server is not there says so and does
+//! nothing. `.ci/servers.sh` runs them all.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -121,11 +121,7 @@ pub(crate) async fn s3s() -> Option<Made> {
         .spawn()
         .unwrap();
     let server = Server { process, _folder: folder };
-    let url = wait("s3s-fs", || {
-        let said = std::fs::read_to_string(&log).ok()?;
-        let url = said.split_whitespace().find(|word| word.starts_with("http://"))?;
-        said.contains(&format!("{url}\n")).then(|| url.to_owned())
-    });
+    let url = wait("s3s-fs", || printed(&log));
     let mut options = NodeOptions::default();
     let settings = [
         ("endpoint", &*url),
@@ -137,5 +133,32 @@ pub(crate) async fn s3s() -> Option<Made> {
     options.settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     options.environment = false;
     let store = connect(&"s3://bucket/node 1".parse().unwrap(), &options).unwrap();
-    Some(Made::of(store, Able { miss_deletes: false, ..Able::ALL }, server))
+    // It looks and then writes, so that two puts that keep may both win.
+    Some(Made::of(store, Able { miss_deletes: false, create_only: false, ..Able::ALL }, server))
+}
+
+/// `hedgerow serve`.
+pub(crate) async fn serve() -> Option<Made> {
+    let binary = binary("HEDGEROW_SERVE")?;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("files")).unwrap();
+    let log = folder.path().join("log");
+    let process = Command::new(&binary)
+        .args(["serve", "--write"])
+        .arg(folder.path().join("files"))
+        .stdout(File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let server = Server { process, _folder: folder };
+    let url = wait("hedgerow serve", || printed(&log));
+    let address = format!("{}/node%201/%C3%BC%25+", url.trim_end_matches('/'));
+    let store = connect(&address.parse().unwrap(), &NodeOptions::default()).unwrap();
+    Some(Made::of(store, Able::ALL, server))
+}
+
+/// The URL at the end of a line of what a server printed.
+fn printed(log: &Path) -> Option<String> {
+    let said = std::fs::read_to_string(log).ok()?;
+    let (whole, _) = said.rsplit_once('\n')?;
+    whole.split_whitespace().find(|word| word.starts_with("http://")).map(ToOwned::to_owned)
 }
