@@ -2,6 +2,7 @@
 # Runs the tests of stores against servers: nginx with WebDAV and s3s-fs, neither written here, and `hedgerow serve`.
 #
 #   bash .ci/servers.sh            installs what is missing, and runs them
+#   bash .ci/servers.sh install    only installs
 #
 # Each test starts its own server on a free port over a temporary folder, and ends it. Nothing is left but the
 # installed packages, and s3s-fs below the target folder. Debian or Ubuntu, as root or with sudo.
@@ -31,12 +32,15 @@ if [ -z "${HEDGEROW_S3S:-}" ]; then
         # In a target folder of its own, which goes once it is built: it shares nothing with ours.
         build="$(mktemp -d)"
         trap 'rm -rf "$build"' EXIT
-        CARGO_TARGET_DIR="$build" cargo install s3s-fs --version 0.14.1 --locked --features binary --root "$s3s"
+        CARGO_TARGET_DIR="$build" CARGO_PROFILE_DEV_DEBUG=0 cargo install s3s-fs --version 0.14.1 --debug --locked --features binary --root "$s3s"
     fi
     HEDGEROW_S3S="$s3s/bin/s3s-fs"
 fi
 
-cargo build --locked -p hedgerow --bin hedgerow
+if [ "${1:-}" = install ]; then exit; fi
+
+# As the other tests have it, so that it is built once.
+cargo build --locked -p hedgerow --bin hedgerow --profile test
 HEDGEROW_SERVE="$target_dir/debug/hedgerow"
 
 export HEDGEROW_NGINX HEDGEROW_S3S HEDGEROW_SERVE

@@ -67,6 +67,7 @@ impl Script {
     }
 
     /// Waits for a request that begins so.
+    #[cfg(feature = "s3")]
     pub(super) async fn is_asked(&self, line: &str) {
         soon(async {
             while !self.lines().iter().any(|asked| asked.starts_with(line)) {

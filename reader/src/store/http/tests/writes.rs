@@ -290,3 +290,23 @@ async fn a_server_that_cannot_list_says_so() {
     let server = Script::new(|_| ("207 Multi-Status", String::new(), "<half".to_owned())).await;
     assert_eq!(node(&server.url()).list("a").await.unwrap_err().kind, Failure::Other);
 }
+
+#[tokio::test]
+async fn a_name_that_no_url_can_hold_is_refused_before_anybody_is_asked() {
+    let server = Script::new(|_| ("200 OK", String::new(), String::new())).await;
+    let node = node(&server.url());
+    for name in ["x".repeat(1025), "a\nb".to_owned(), "a\u{7f}b".to_owned()] {
+        let refused = [
+            node.length(&name).await.err(),
+            node.put(&name, Existing::Keep, Some(1), body(&["x"])).await.err(),
+            node.put(&name, Existing::Replace, Some(1), body(&["x"])).await.err(),
+            node.delete(&name).await.err(),
+            node.list(&name).await.err(),
+        ];
+        assert!(
+            refused.iter().flatten().filter(|failed| failed.kind == Failure::Refused).count() == 5,
+            "{refused:?}"
+        );
+    }
+    assert!(server.asked().is_empty());
+}
