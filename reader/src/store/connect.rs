@@ -62,6 +62,20 @@ impl fmt::Debug for NodeOptions {
 
 /// The node at `address`. Opens no connection: whether there is such a node shows with its first use.
 ///
+/// # What nodes can do
+///
+/// - A folder: everything, in one step each.
+/// - Plain HTTP: reading from any server that answers GET with ranges; writing by a streamed PUT, deleting by DELETE, listing by
+///   WebDAV's PROPFIND, one folder at a time, where the server has them. It must make folders by itself (nginx:
+///   `create_full_put_path on`), and nginx lists no names that begin with a dot.
+///   [`Existing::Keep`](crate::Existing::Keep) asks with HEAD first and then sends `If-None-Match: *`. Many servers ignore
+///   that header, nginx among them: there, of two that put the same name at the same time, the last wins.
+/// - A bucket: up to 8 MiB in one request, which can create only; more as an upload of parts, of which two are in memory at a
+///   time. Before and after the parts it looks whether there is something to keep. What is not there can be deleted.
+///
+/// Names of objects are kept as they are, whatever characters they have, up to 1024 bytes; behind HTTP those with control
+/// characters are refused.
+///
 /// # Errors
 ///
 /// [`AddressError`]: an option that can't be right, a file of certificates that can't be read, a feature that this build
