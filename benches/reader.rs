@@ -11,8 +11,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use hedge_core::Mode;
 use hedgerow_reader::{
-    Address, Client, ClientConfig, LocalStore, Manifest, Node, NodeOptions, NodeStore, Opened, PutOptions, ReadOptions,
-    StripedReader, connect, open, put, read_object,
+    Address, Client, ClientConfig, LocalStore, Manifest, Node, NodeOptions, NodeStore, Opened, PutOptions,
+    ReadOptions, StripedReader, connect, open, put, read_object,
 };
 
 const FILE: u64 = 24 << 20;
@@ -21,17 +21,23 @@ const READ: u64 = 64 << 10;
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let reads = if quick { 1_000 } else { 10_000 };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     // In a task of its own: the main thread is no worker, and would be woken from afar.
     let all = runtime.spawn(async move {
-        let folders: Vec<tempfile::TempDir> = (0..9).map(|_| tempfile::tempdir().expect("a folder")).collect();
+        let folders: Vec<tempfile::TempDir> =
+            (0..9).map(|_| tempfile::tempdir().expect("a folder")).collect();
         let local: Vec<Node> = folders
             .iter()
             .enumerate()
             .map(|(index, folder)| node(index, Arc::new(LocalStore::new(folder.path()))))
             .collect();
         let data: Vec<u8> = (0..FILE).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
-        let options = PutOptions { length: Some(FILE), ..PutOptions::default() };
+        let mut options = PutOptions::default();
+        options.length = Some(FILE);
         put("file", &local, &mut &data[..], &options, &|_| ()).await.expect("written");
         compare("folders", &local, &data, reads).await;
 
@@ -81,7 +87,11 @@ async fn compare(name: &str, nodes: &[Node], data: &[u8], reads: usize) {
         nanos[nanos.len() / 2] as f64 / 1_000.0
     });
     println!("{name}: {reads} reads of 64 KiB, medians: plain loop {plain:.1} us");
-    println!("    hedging off {off:.1} us, ratio {:.3}; hedging on {on:.1} us, ratio {:.3}", off / plain, on / plain);
+    println!(
+        "    hedging off {off:.1} us, ratio {:.3}; hedging on {on:.1} us, ratio {:.3}",
+        off / plain,
+        on / plain
+    );
     client.shutdown().await;
 }
 
@@ -121,7 +131,8 @@ impl Server {
         let mut line = String::new();
         let out = child.stdout.take().expect("its output");
         BufReader::new(out).read_line(&mut line).expect("its address");
-        let address = line.split('"').find(|part| part.starts_with("http://")).expect("an address").to_owned();
+        let address =
+            line.split('"').find(|part| part.starts_with("http://")).expect("an address").to_owned();
         Self { child, address }
     }
 }

@@ -13,7 +13,7 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::watch;
 
-use super::body::{self, Body};
+use super::body::{self, Body, Faulty};
 use super::fault::Fault;
 use super::folder::{Folder, blocking};
 use super::listing::{self, Depth};
@@ -21,14 +21,14 @@ use super::log::Line;
 use super::path;
 use super::range::{self, Asked};
 use super::wire::HangUp;
-use super::workers::Workers;
+use super::workers::Capacity;
 
 /// What all connections share.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) folder: Folder,
     pub(super) faults: watch::Receiver<Fault>,
-    pub(super) workers: Option<Workers>,
+    pub(super) capacity: Arc<Capacity>,
     pub(super) write: bool,
     pub(super) log: bool,
 }
@@ -54,7 +54,8 @@ impl Service {
         request: Request<Incoming>,
         hang_up: HangUp,
     ) -> Result<Answer, Unanswered> {
-        let fault = *self.faults.borrow();
+        let mut faults = self.faults.clone();
+        let fault = *faults.borrow_and_update();
         if fault.is_about_connecting() {
             return Err(Unanswered);
         }
@@ -63,24 +64,24 @@ impl Service {
         if let Fault::Delay(time) = fault {
             tokio::time::sleep(time).await;
         }
-        let answer = match &self.workers {
-            _ if fault == Fault::Status503 => failed(StatusCode::SERVICE_UNAVAILABLE, "out of service\n"),
-            Some(workers) if !workers.serve().await => {
-                failed(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait\n")
-            }
-            _ => match self.done(request, fault, hang_up).await {
+        let answer = if fault == Fault::Status503 {
+            failed(StatusCode::SERVICE_UNAVAILABLE, "out of service\n")
+        } else if !self.capacity.serve().await {
+            failed(StatusCode::SERVICE_UNAVAILABLE, "too many requests wait\n")
+        } else {
+            match self.done(request, Faulty { fault, faults, hang_up }).await {
                 Ok(answer) => answer,
                 Err(error) => {
                     line = line.map(|line| line.because(&error));
                     refused(&error, creates)
                 }
-            },
+            }
         };
         let line = line.map(|line| line.status(answer.status()));
         Ok(answer.map(|body| body.logged(line)))
     }
 
-    async fn done(&self, request: Request<Incoming>, fault: Fault, hang_up: HangUp) -> io::Result<Answer> {
+    async fn done(&self, request: Request<Incoming>, faulty: Faulty) -> io::Result<Answer> {
         let path = request.uri().path();
         let folder = path.ends_with('/');
         let Some(name) = path::decode(path) else {
@@ -101,16 +102,11 @@ impl Service {
             let status = if read { StatusCode::NOT_FOUND } else { StatusCode::CONFLICT };
             return Ok(failed(status, "a folder is no object\n"));
         }
-        if read { self.read(name, &request, fault, hang_up).await } else { self.write(name, request).await }
+        if read { self.read(name, &request, faulty).await } else { self.write(name, request).await }
     }
 
-    async fn read(
-        &self,
-        name: String,
-        request: &Request<Incoming>,
-        fault: Fault,
-        hang_up: HangUp,
-    ) -> io::Result<Answer> {
+    async fn read(&self, name: String, request: &Request<Incoming>, faulty: Faulty) -> io::Result<Answer> {
+        let fault = faulty.fault;
         let (folder, reads_body) = (self.folder.clone(), *request.method() == Method::GET);
         let (object, source) = blocking(move || {
             let object = folder.object(&name)?;
@@ -119,9 +115,8 @@ impl Service {
         })
         .await?;
         let headers = request.headers();
-        match if_match(headers, true) {
-            Some(false) => return Ok(failed(StatusCode::PRECONDITION_FAILED, "no such version\n")),
-            Some(true) | None => {}
+        if if_match(headers, true) == Some(false) {
+            return Ok(failed(StatusCode::PRECONDITION_FAILED, "no such version\n"));
         }
         if if_none_match_any(headers) {
             return Ok(bare(StatusCode::NOT_MODIFIED));
@@ -160,8 +155,7 @@ impl Service {
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
         if reads_body && length > 0 {
-            *answer.body_mut() =
-                Body::stream(body::faulty(fault, source, range, self.faults.clone(), hang_up));
+            *answer.body_mut() = Body::stream(body::faulty(faulty, source, range));
         }
         Ok(answer)
     }
@@ -170,12 +164,7 @@ impl Service {
         let headers = request.headers();
         let folder = self.folder.clone();
         let (looked_for, keep_existing) = (name.clone(), if_none_match_any(headers));
-        let existed = blocking(move || match folder.0.symlink_metadata(&looked_for) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        })
-        .await?;
+        let existed = blocking(move || folder.has(&looked_for)).await?;
         if keep_existing && existed || if_match(headers, existed) == Some(false) {
             return Ok(failed(
                 StatusCode::PRECONDITION_FAILED,
@@ -191,15 +180,14 @@ impl Service {
             return Ok(failed(StatusCode::BAD_REQUEST, "objects are written whole\n"));
         }
         let folder = self.folder.clone();
-        let draft = blocking(move || folder.draft()).await?;
+        let mut draft = blocking(move || folder.draft()).await?;
         let mut body = request.into_body();
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else {
                 return Ok(failed(StatusCode::BAD_REQUEST, "the body ends too early\n"));
             };
             if let Ok(piece) = frame.into_data() {
-                let file = Arc::clone(&draft.file);
-                blocking(move || io::Write::write_all(&mut &*file, &piece)).await?;
+                draft = blocking(move || draft.write(&piece).map(|()| draft)).await?;
             }
         }
         if !blocking(move || draft.publish(&name, keep_existing)).await? {
@@ -217,8 +205,11 @@ impl Service {
         let Some(depth) = depth else {
             return Ok(failed(StatusCode::BAD_REQUEST, "Depth is 0, 1 or infinity\n"));
         };
-        let folder = self.folder.clone();
-        let pieces = blocking(move || listing::begin(folder, &name, depth)).await?;
+        let Folder::Disk(dir) = &self.folder else {
+            return Ok(failed(StatusCode::NOT_IMPLEMENTED, "objects in memory are not listed\n"));
+        };
+        let dir = Arc::clone(dir);
+        let pieces = blocking(move || listing::begin(dir, &name, depth)).await?;
         let mut answer = Response::new(Body::stream(pieces));
         *answer.status_mut() = StatusCode::MULTI_STATUS;
         answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/xml; charset=utf-8"));

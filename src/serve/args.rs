@@ -17,8 +17,8 @@ Examples:
   hedgerow serve /srv/cells --workers 1 --service-time 1ms --fault 'slow-body 10 30ms'
       a node with the capacity of one slow disk, and a fault
 
-Requests: GET and HEAD, with a byte range or without; PROPFIND for lists; with --write also PUT (`If-None-Match: *`
-creates only) and DELETE. A file that is being written is hidden until it is whole. There is no access control: whoever
+Requests: GET and HEAD, with a byte range or without; PROPFIND for lists; with --write also PUT (`If-None-Match: *` \
+creates only) and DELETE. A file that is being written is hidden until it is whole. There is no access control: whoever \
 reaches the address may do all that the server does.
 ";
 
@@ -27,8 +27,12 @@ reaches the address may do all that the server does.
 #[command(after_help = AFTER, after_long_help = format!("{AFTER}\n{}", fault::HELP))]
 pub(crate) struct ServeArgs {
     /// The folder; nothing outside of it is served, whatever its links say
-    #[arg(value_name = "FOLDER")]
-    folder: PathBuf,
+    #[arg(value_name = "FOLDER", required_unless_present = "memory")]
+    folder: Option<PathBuf>,
+
+    /// Keep objects in memory instead of a folder: at first none, and gone when the server ends
+    #[arg(long, conflicts_with = "folder")]
+    memory: bool,
 
     /// Address and port; 0 is any port that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
@@ -51,7 +55,7 @@ pub(crate) struct ServeArgs {
     #[arg(help_heading = "Limited capacity")]
     service_time: Duration,
 
-    /// Spend no worker's time on requests whose client has gone; a real disk does
+    /// Skip requests whose client has gone; otherwise they take their time, as on a real disk
     #[arg(long, requires = "workers", help_heading = "Limited capacity")]
     skip_gone: bool,
 
@@ -59,16 +63,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FAULT", default_value = "none", help_heading = "Faults")]
     fault: Fault,
 
-    /// Read `fault NAME` and `quit` from standard input, answer in JSON, and end when the input does
+    /// Read `fault NAME`, `workers COUNT TIME`, `workers any` and `quit` from standard input, answer in JSON, and end when the
+    /// input does
     #[arg(long, help_heading = "Faults")]
     control: bool,
-
-    /// Remove FOLDER at the end, and the folder around it if that is empty then
-    #[arg(long, requires = "control", hide = true)]
-    remove_on_exit: bool,
 }
 
-fn workers(text: &str) -> Result<NonZeroUsize, String> {
+pub(super) fn workers(text: &str) -> Result<NonZeroUsize, String> {
     match text.parse() {
         Ok(count) if count <= NonZeroUsize::MIN.saturating_add(1023) => Ok(count),
         _ => Err("1 to 1024 workers".to_owned()),
@@ -78,7 +79,7 @@ fn workers(text: &str) -> Result<NonZeroUsize, String> {
 impl From<ServeArgs> for ServeOptions {
     fn from(args: ServeArgs) -> Self {
         let ServeArgs { folder, listen, write, log, workers, service_time, skip_gone, .. } = args;
-        let ServeArgs { fault, control, remove_on_exit, .. } = args;
-        Self { folder, listen, write, log, workers, service_time, skip_gone, fault, control, remove_on_exit }
+        let ServeArgs { fault, control, .. } = args;
+        Self { folder, listen, write, log, workers, service_time, skip_gone, fault, control }
     }
 }

@@ -88,21 +88,28 @@ pub(super) fn pieces(object: Object, range: Range<u64>) -> Pieces {
         if left == 0 {
             return Ok(None);
         }
-        let reader = object.clone();
-        let read = blocking(move || reader.read(range.start, left)).await?;
+        let read = if object.blocks() {
+            let reader = object.clone();
+            blocking(move || reader.read(range.start, left)).await?
+        } else {
+            object.read(range.start, left)?
+        };
         let next = range.start.saturating_add(read.len() as u64);
-        Ok(Some((Bytes::from(read), (object, next..range.end))))
+        Ok(Some((read, (object, next..range.end))))
     }))
 }
 
-/// Bytes `range` of an object as a server with `fault` sends them. `faults` ends a stall, `hang_up` the connection.
-pub(super) fn faulty(
-    fault: Fault,
-    object: Object,
-    range: Range<u64>,
-    mut faults: watch::Receiver<Fault>,
-    hang_up: HangUp,
-) -> Pieces {
+/// The fault that an answer has.
+pub(super) struct Faulty {
+    pub(super) fault: Fault,
+    /// Has seen this fault; the next ends a stall.
+    pub(super) faults: watch::Receiver<Fault>,
+    pub(super) hang_up: HangUp,
+}
+
+/// Bytes `range` of an object, as a server with a fault sends them.
+pub(super) fn faulty(faulty: Faulty, object: Object, range: Range<u64>) -> Pieces {
+    let Faulty { fault, mut faults, hang_up } = faulty;
     let Range { start, end } = range;
     let length = end.saturating_sub(start);
     match fault {

@@ -25,18 +25,18 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program serve FOLDER --control`, with further `arguments`, and returns once it listens.
+    /// Starts `program serve --control` with these further `arguments`, among them a folder or `--memory`, and returns once it
+    /// listens.
     ///
     /// # Errors
     ///
     /// If the program can't be started, or says something else than its address.
     pub(crate) async fn start<A: AsRef<OsStr>>(
         program: &Path,
-        folder: &Path,
         arguments: impl IntoIterator<Item = A>,
     ) -> io::Result<Self> {
         let mut command = Command::new(program);
-        command.arg("serve").arg(folder).arg("--control").args(arguments);
+        command.args(["serve", "--control"]).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn()?;
         let (Some(lines), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -57,15 +57,33 @@ impl ServerProcess {
         &self.url
     }
 
+    /// The number of the process, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Switches to another fault, written as for `--fault`; returns once it is in effect.
     ///
     /// # Errors
     ///
     /// If the server is gone, or knows no such fault; then nothing has changed.
     pub(crate) async fn fault(&mut self, fault: &str) -> io::Result<()> {
-        self.lines.write_all(format!("fault {fault}\n").as_bytes()).await?;
+        self.say("fault", fault).await
+    }
+
+    /// Exchanges its workers, written as a number and a service time, or `any`.
+    ///
+    /// # Errors
+    ///
+    /// If the server is gone, or does not understand; then nothing has changed.
+    pub(crate) async fn workers(&mut self, workers: &str) -> io::Result<()> {
+        self.say("workers", workers).await
+    }
+
+    async fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
+        self.lines.write_all(format!("{what} {value}\n").as_bytes()).await?;
         let answer = self.answer().await?;
-        if answer.get("fault").is_some() {
+        if answer.get(what).is_some() {
             return Ok(());
         }
         Err(io::Error::other(format!("the server answered {answer}")))

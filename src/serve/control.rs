@@ -5,8 +5,10 @@ use std::io::{self, BufRead as _, Write as _};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
+use super::args;
 use super::connections::Switch;
-use super::fault::Fault;
+use super::fault::{self, Fault};
+use super::workers::{Capacity, Workers};
 
 /// Says something to the parent, in one line.
 pub(super) fn say(line: &serde_json::Value) -> io::Result<()> {
@@ -16,27 +18,45 @@ pub(super) fn say(line: &serde_json::Value) -> io::Result<()> {
 }
 
 /// Does what the lines say until `quit`. False if the input, or the output, ended first: the parent has gone.
-pub(super) async fn obey(switches: mpsc::Sender<Switch>) -> bool {
+pub(super) async fn obey(switches: mpsc::Sender<Switch>, capacity: &Capacity) -> bool {
     let mut lines = lines();
     while let Some(line) = lines.recv().await {
         let line = line.trim();
         if line == "quit" {
             return true;
         }
-        let answer = match line.strip_prefix("fault ").map(str::parse) {
-            Some(Ok(fault)) => switched(&switches, fault).await,
-            Some(Err(why)) => Err(why),
-            None => Err("`fault NAME` and `quit` are all that is understood".to_owned()),
+        let answer = match line.split_once(' ') {
+            Some(("fault", fault)) => match fault.parse() {
+                Ok(fault) => {
+                    switched(&switches, fault).await.map(|fault| json!({ "fault": fault.to_string() }))
+                }
+                Err(why) => Err(why),
+            },
+            Some(("workers", workers)) => {
+                exchanged(capacity, workers).map(|()| json!({ "workers": workers }))
+            }
+            _ => {
+                Err("`fault NAME`, `workers COUNT TIME`, `workers any` and `quit` are all that is understood"
+                    .to_owned())
+            }
         };
-        let said = match answer {
-            Ok(fault) => say(&json!({ "fault": fault.to_string() })),
-            Err(why) => say(&json!({ "error": why })),
-        };
+        let said = say(&answer.unwrap_or_else(|why| json!({ "error": why })));
         if said.is_err() {
             break;
         }
     }
     false
+}
+
+fn exchanged(capacity: &Capacity, text: &str) -> Result<(), String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let workers = match words[..] {
+        ["any"] => None,
+        [count, time] => Some(Workers::new(args::workers(count)?, fault::time(time)?, false)),
+        _ => return Err(format!("`{text}` is neither `any` nor a number of workers and a service time")),
+    };
+    capacity.exchange(workers);
+    Ok(())
 }
 
 async fn switched(switches: &mpsc::Sender<Switch>, fault: Fault) -> Result<Fault, String> {

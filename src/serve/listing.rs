@@ -2,14 +2,15 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use cap_std::fs::{Metadata, ReadDir};
+use cap_std::fs::{Dir, Metadata, ReadDir};
 use futures_util::stream;
 
 use super::body::Pieces;
-use super::folder::{Folder, blocking};
+use super::folder::blocking;
 use super::path::{HIDDEN, encode};
 
 /// Bytes of a listing that are made in one step.
@@ -37,7 +38,7 @@ impl Depth {
 
 /// A listing under way: the folders that are being gone through, from the outermost in.
 struct Listing {
-    folder: Folder,
+    folder: Arc<Dir>,
     depth: Depth,
     open: Vec<(String, ReadDir)>,
     text: String,
@@ -45,11 +46,11 @@ struct Listing {
 }
 
 /// Begins the listing of an object or folder; the empty name is the whole folder. Blocks.
-pub(super) fn begin(folder: Folder, name: &str, depth: Depth) -> io::Result<Pieces> {
+pub(super) fn begin(folder: Arc<Dir>, name: &str, depth: Depth) -> io::Result<Pieces> {
     let text = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">\n");
     let mut listing = Listing { folder, depth, open: Vec::new(), text, ended: false };
     let metadata =
-        if name.is_empty() { listing.folder.0.dir_metadata()? } else { listing.folder.0.metadata(name)? };
+        if name.is_empty() { listing.folder.dir_metadata()? } else { listing.folder.metadata(name)? };
     if !metadata.is_dir() && !metadata.is_file() {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -72,7 +73,7 @@ pub(super) fn begin(folder: Folder, name: &str, depth: Depth) -> io::Result<Piec
 
 impl Listing {
     fn enter(&mut self, name: String) -> io::Result<()> {
-        let entries = self.folder.0.read_dir(if name.is_empty() { "." } else { &name })?;
+        let entries = self.folder.read_dir(if name.is_empty() { "." } else { &name })?;
         self.open.push((name, entries));
         Ok(())
     }
@@ -105,7 +106,7 @@ impl Listing {
     }
 
     fn one(&mut self, name: String, link: bool) -> io::Result<()> {
-        let metadata = self.folder.0.metadata(&name)?;
+        let metadata = self.folder.metadata(&name)?;
         if metadata.is_file() {
             self.add(&name, &metadata);
         }

@@ -1,4 +1,4 @@
-//! `hedgerow serve`: the files of a folder over HTTP, with faults that can be switched while it runs.
+//! `hedgerow serve`: the files of a folder, or objects in memory, over HTTP, with faults that can be switched while it runs.
 
 mod answer;
 mod args;
@@ -10,6 +10,7 @@ mod fault;
 mod folder;
 mod listing;
 mod log;
+mod memory;
 mod path;
 mod port;
 mod range;
@@ -21,7 +22,8 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -33,14 +35,15 @@ pub(crate) use args::ServeArgs;
 use connections::Connections;
 use fault::Fault;
 use folder::Folder;
+use memory::Memory;
 use port::Port;
-use workers::Workers;
+use workers::{Capacity, Workers};
 
 /// What is served, where, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct ServeOptions {
-    /// The folder; nothing gets out of it.
-    pub(crate) folder: PathBuf,
+    /// The folder; nothing gets out of it. `None`: memory, without objects at first.
+    pub(crate) folder: Option<PathBuf>,
     /// Port 0 is any that is free.
     pub(crate) listen: SocketAddr,
     /// Whether objects may be written and deleted.
@@ -57,17 +60,14 @@ pub(crate) struct ServeOptions {
     pub(crate) fault: Fault,
     /// Whether a parent switches faults through standard input, and ends the server by closing it.
     pub(crate) control: bool,
-    /// Whether the folder is removed at the end.
-    pub(crate) remove_on_exit: bool,
 }
 
-/// Why a server could not begin, or clean up.
+/// Why a server could not begin.
 #[derive(Debug)]
 pub(crate) enum ServeError {
     Folder(PathBuf, io::Error),
     Listen(SocketAddr, io::Error),
     Say(io::Error),
-    Remove(PathBuf, io::Error),
 }
 
 impl fmt::Display for ServeError {
@@ -76,7 +76,6 @@ impl fmt::Display for ServeError {
             Self::Folder(path, _) => write!(f, "can't serve the folder {}", path.display()),
             Self::Listen(address, _) => write!(f, "can't listen on {address}"),
             Self::Say(_) => f.write_str("can't say the address on standard output"),
-            Self::Remove(path, _) => write!(f, "can't remove the folder {}", path.display()),
         }
     }
 }
@@ -84,9 +83,7 @@ impl fmt::Display for ServeError {
 impl Error for ServeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Folder(_, error) | Self::Listen(_, error) | Self::Say(error) | Self::Remove(_, error) => {
-                Some(error)
-            }
+            Self::Folder(_, error) | Self::Listen(_, error) | Self::Say(error) => Some(error),
         }
     }
 }
@@ -107,15 +104,19 @@ pub(crate) async fn run(args: ServeArgs, end: CancellationToken) -> Result<(), S
 ///
 /// [`ServeError`].
 pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Result<(), ServeError> {
-    let ServeOptions { folder: path, listen, write, log, control, .. } = options;
-    let folder = Folder::open(&path).map_err(|error| ServeError::Folder(path.clone(), error))?;
+    let ServeOptions { folder, listen, write, log, control, .. } = options;
+    let folder = match folder {
+        Some(path) => Folder::open(&path).map_err(|error| ServeError::Folder(path, error))?,
+        None => Folder::Memory(Memory::default()),
+    };
     let failed = |error| ServeError::Listen(listen, error);
     let port = Port::bind(listen).map_err(failed)?;
     let address = port.address();
     let (fault, faults) = watch::channel(Fault::None);
     let workers =
         options.workers.map(|workers| Workers::new(workers, options.service_time, options.skip_gone));
-    let service = Service { folder, faults, workers, write, log };
+    let capacity = Arc::new(Capacity::new(workers));
+    let service = Service { folder, faults, capacity: Arc::clone(&capacity), write, log };
     let mut connections = Connections::new(port, service, fault);
     connections.switch(options.fault).await.map_err(failed)?;
 
@@ -130,31 +131,12 @@ pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Resu
     let serving = tokio::spawn(connections.serve(switches, end.clone()));
     if control {
         tokio::select! {
-            quit = control::obey(switch) => if !quit { serving.abort() },
+            quit = control::obey(switch, &capacity) => if !quit { serving.abort() },
             () = end.cancelled() => {}
         }
         end.cancel();
     }
     // An error here is the abort above.
     let _aborted = serving.await;
-    if options.remove_on_exit {
-        match remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(ServeError::Remove(path, error));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Removes the folder, and the one around it if that is empty then.
-fn remove(folder: &Path) -> io::Result<()> {
-    let around = folder.canonicalize()?.parent().map(Path::to_path_buf);
-    std::fs::remove_dir_all(folder)?;
-    if let Some(around) = around {
-        // Others may have something there, or be as far.
-        let _kept = std::fs::remove_dir(around);
-    }
     Ok(())
 }

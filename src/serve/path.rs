@@ -11,11 +11,11 @@ pub(super) const HIDDEN: &str = ".hedgerow-";
 /// name, bytes that are not UTF-8, and names that are hidden.
 pub(super) fn decode(path: &str) -> Option<String> {
     let path = path.strip_prefix('/')?;
-    let path = path.strip_suffix('/').unwrap_or(path);
     let mut object = String::with_capacity(path.len());
     if path.is_empty() {
         return Some(object);
     }
+    let path = path.strip_suffix('/').unwrap_or(path);
     for part in path.split('/') {
         let name = String::from_utf8(unescape(part)?).ok()?;
         let stray = |c| c == '\0' || c == '/' || std::path::is_separator(c);

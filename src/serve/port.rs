@@ -15,7 +15,7 @@ const BACKLOG: i32 = 1024;
 #[derive(Debug)]
 pub(super) struct Port {
     address: SocketAddr,
-    /// Bound and never listened on, so that nobody else gets the port while connections are refused.
+    /// Bound and never listened on, so that nobody is given the port while connections are refused.
     _keeper: Socket,
     listener: Option<TcpListener>,
     /// Fills the queue for connections that are to be accepted.

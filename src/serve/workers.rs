@@ -1,7 +1,7 @@
 //! A server of limited capacity: a few workers, and one queue before them.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -9,6 +9,30 @@ use tokio::time::{Instant, sleep_until};
 
 /// Requests that may wait; more are turned away.
 const QUEUE: usize = 65_536;
+
+/// The workers of a server, which can be exchanged while it runs; without any all requests are served at once.
+#[derive(Debug)]
+pub(super) struct Capacity(RwLock<Option<Arc<Workers>>>);
+
+impl Capacity {
+    pub(super) fn new(workers: Option<Workers>) -> Self {
+        Self(RwLock::new(workers.map(Arc::new)))
+    }
+
+    /// Requests to come have these workers; those that wait already keep theirs.
+    pub(super) fn exchange(&self, workers: Option<Workers>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = workers.map(Arc::new);
+    }
+
+    /// Waits until the request is served. False if too many wait already.
+    pub(super) async fn serve(&self) -> bool {
+        let workers = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        match workers {
+            Some(workers) => workers.serve().await,
+            None => true,
+        }
+    }
+}
 
 /// The queue for the workers, first come, first served. Each request occupies a worker for the service time, and is answered
 /// after that.
@@ -86,6 +110,23 @@ mod tests {
     async fn no_more_are_served_at_a_time_than_there_are_workers() {
         let times = served(&workers(2, false), 5).await;
         assert_eq!(times, [10 * MS, 10 * MS, 20 * MS, 20 * MS, 30 * MS]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn workers_are_exchanged_for_requests_to_come() {
+        let capacity = Arc::new(Capacity::new(None));
+        let start = Instant::now();
+        assert!(capacity.serve().await);
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        capacity.exchange(Some(Workers::new(NonZeroUsize::MIN, 10 * MS, false)));
+        let waiting = Arc::clone(&capacity);
+        let waiting = tokio::spawn(async move { waiting.serve().await });
+        tokio::time::sleep(MS).await;
+        capacity.exchange(None);
+        assert!(capacity.serve().await);
+        assert_eq!(start.elapsed(), MS);
+        assert!(waiting.await.expect("served"));
+        assert_eq!(start.elapsed(), 10 * MS);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! What a node is to a reader: something that serves byte ranges of named objects, and tells how it is getting on.
 
+mod address;
+mod connect;
 mod failed;
 #[cfg(feature = "http")]
 mod http;
@@ -8,6 +10,7 @@ mod local;
 mod memory;
 mod name;
 mod node;
+mod secrets;
 
 use std::future::Future;
 use std::ops::Range;
@@ -15,6 +18,8 @@ use std::pin::Pin;
 
 #[cfg(feature = "http")]
 pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
+pub use address::{Address, AddressError};
+pub use connect::{NodeOptions, connect};
 pub use failed::{Failed, Failure};
 pub(crate) use leg::{Control, Event, Holds, Said};
 pub use leg::{Lease, Leg};

@@ -20,6 +20,7 @@ pub(crate) fn of_status(status: StatusCode) -> Failure {
         StatusCode::NOT_FOUND | StatusCode::GONE => Failure::Missing,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => Failure::Refused,
         StatusCode::RANGE_NOT_SATISFIABLE => Failure::TooShort,
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Failure::Unsupported,
         status if status.is_server_error() => Failure::Refused,
         _ => Failure::Other,
     }
@@ -156,7 +157,8 @@ mod tests {
             (416, Failure::TooShort),
             (301, Failure::Other),
             (400, Failure::Other),
-            (405, Failure::Other),
+            (405, Failure::Unsupported),
+            (501, Failure::Unsupported),
             (418, Failure::Other),
         ] {
             assert_eq!(of_status(StatusCode::from_u16(status).unwrap()), kind, "{status}");

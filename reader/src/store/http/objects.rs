@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::{ClientOptions, GetOptions, GetRange, ObjectStore, RetryConfig};
 
 use super::{Connector, failures};
+use crate::store::name::check_name;
 use crate::store::{CellStore, Failed, Failure, Leg, Work};
 
 /// What every builder of `object_store` is given: no retries, no timeouts, plain HTTP allowed, HTTP/1.1 alone. Retries and
@@ -49,9 +50,18 @@ impl fmt::Debug for ObjectNode {
     }
 }
 
+/// No object store takes longer names, and `object_store` panics where a URL gets too long.
+const LONGEST: usize = 1024;
+
 /// The name of an object for `object_store`, byte for byte as it is.
 pub(super) fn path_of(object: &str) -> Result<Path, Failed> {
-    Path::parse(object).map_err(|error| Failed::because(Failure::Other, error))
+    check_name(object)?;
+    if object.len() > LONGEST {
+        let length =
+            format!("an object name of {} bytes, where at most {LONGEST} are possible", object.len());
+        return Err(Failed::because(Failure::Refused, length));
+    }
+    Path::parse(object).map_err(|error| Failed::because(Failure::Refused, error))
 }
 
 impl CellStore for ObjectNode {
