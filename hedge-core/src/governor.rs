@@ -24,8 +24,8 @@ use rate::Rate;
 use threshold::{Estimator, LegKind};
 
 use crate::{
-    Cause, Config, ConfigError, Evidence, HedgeResult, Instant, LegEnd, Mode, NodeId, Permit, Petition,
-    ReadPlan, Reason, Record, RequestId, Span, Subject, Threshold, Verdict,
+    Cause, Clocks, Config, ConfigError, Evidence, HedgeResult, Instant, LegEnd, Mode, NodeId, Permit,
+    Petition, ReadPlan, Reason, Record, RequestId, Span, Subject, Threshold, Verdict,
 };
 
 /// The governor of a client that reads from up to `NODES` nodes, with legs of `CLASSES` sizes: one value per
@@ -110,6 +110,38 @@ pub struct Snapshot<const CLASSES: usize = 2> {
     pub counters: Counters,
 }
 
+/// What a governor told reads at one instant, to be told again for a while: see [`GovernorView::outlook`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Outlook<const CLASSES: usize = 2> {
+    off: bool,
+    calm: bool,
+    spare: u8,
+    clocks: [Clocks; CLASSES],
+}
+
+impl<const CLASSES: usize> Outlook<CLASSES> {
+    /// Does to a fresh plan what [`GovernorView::prepare`] did at the instant of the outlook; false, and nothing is done, if a node was
+    /// suspected, so that the governor itself must be asked.
+    #[must_use = "if it is false, the plan is not prepared"]
+    pub fn prepare<const N: usize>(&self, plan: &mut ReadPlan<N>) -> bool {
+        if self.off {
+            plan.mode = Mode::Off;
+        } else if !self.calm {
+            return false;
+        } else if plan.mode != Mode::Off {
+            plan.clocks = self.clocks[usize::from(plan.size_class).min(CLASSES - 1)];
+            plan.spare = self.spare;
+        }
+        true
+    }
+
+    /// Whether no node was suspected.
+    #[must_use]
+    pub const fn is_calm(&self) -> bool {
+        self.calm
+    }
+}
+
 impl<const NODES: usize, const CLASSES: usize> Governor<NODES, CLASSES> {
     /// A governor that has seen nothing, its breaker closed and its burst unspent.
     ///
@@ -180,6 +212,18 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         }
     }
 
+    /// Answers a petition for an executor that has no memory for the cells: always no, worth asking again after the
+    /// [floor](Config::retry_floor). The lateness is evidence as in [`decide`](Self::decide); nothing is charged.
+    pub fn no_memory(&mut self, now: Instant, petition: &Petition) -> Verdict {
+        let now = self.advance(now);
+        if let Subject::Late { node, request, again: false, .. } = petition.subject {
+            self.record_crossing(now, node, request);
+        }
+        self.counters.refuse(Reason::Memory);
+        let retry_at = now + self.config.retry_floor.max(Span::from_nanos(1));
+        Verdict::Refuse { reason: Reason::Memory, retry_at: Some(retry_at).filter(|&at| at > now) }
+    }
+
     /// Takes evidence in: everything that a read [tells](crate::Output::Tell).
     ///
     /// The threshold learns from legs of all kinds, with their cell, cut by the end of the read or timed out (at
@@ -228,7 +272,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             return;
         }
         let now = self.tick(now);
-        let Config { threshold, stall, connect_counts, spare, retry_floor, dry_run, .. } = self.config;
+        let Config { spare, dry_run, .. } = self.config;
         let dry_run = dry_run || plan.mode == Mode::DryRun;
         let order = plan.order;
         // Entries beyond n are no cells.
@@ -245,11 +289,16 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             plan.avoid |= wary.avoid;
             add(&mut self.counters.reads_around, (!(wary.avoid & plan.wanted).is_empty()).into());
         }
-        let clocks = &mut plan.clocks;
-        (clocks.late, clocks.late_hedge, clocks.late_suspect) = match &threshold {
+        plan.clocks = self.clocks(now, plan.size_class);
+        plan.spare = spare;
+    }
+
+    fn clocks(&mut self, now: Instant, size_class: u8) -> Clocks {
+        let Config { threshold, stall, connect_counts, retry_floor, .. } = self.config;
+        let (late, late_hedge, late_suspect) = match &threshold {
             Threshold::Fixed(span) => (Some(*span), None, None),
             Threshold::Adaptive(adaptive) => {
-                let estimator = estimator(&mut self.estimators, plan.size_class);
+                let estimator = estimator(&mut self.estimators, size_class);
                 let mut late = |kind| estimator.threshold(now, adaptive, kind);
                 (
                     Some(late(LegKind::Original)),
@@ -258,10 +307,19 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
                 )
             }
         };
-        clocks.stall = stall;
-        clocks.connect_counts = connect_counts;
-        clocks.retry_floor = retry_floor.max(Span::from_nanos(1));
-        plan.spare = spare;
+        let retry_floor = retry_floor.max(Span::from_nanos(1));
+        Clocks { late, late_hedge, late_suspect, stall, connect_counts, retry_floor }
+    }
+
+    /// What [`prepare`](Self::prepare) would fill in at this instant while no node is suspected: for executors that share a
+    /// governor among threads and don't want to take its lock for each read.
+    pub fn outlook(&mut self, now: Instant) -> Outlook<CLASSES> {
+        let now = self.tick(now);
+        let mut clocks = [Clocks::default(); CLASSES];
+        for (class, clocks) in (0..=u8::MAX).zip(&mut clocks) {
+            *clocks = self.clocks(now, class);
+        }
+        Outlook { off: self.is_off(), calm: self.nodes.calm(), spare: self.config.spare, clocks }
     }
 
     /// Takes another configuration, at any time between two calls.

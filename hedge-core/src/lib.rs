@@ -122,7 +122,8 @@ pub use config::{
     Record, Threshold, Useful, Value,
 };
 pub use governor::{
-    BreakerState, Counters, Estimate, Governor, GovernorInner, GovernorView, NodeHealth, NodeState, Snapshot,
+    BreakerState, Counters, Estimate, Governor, GovernorInner, GovernorView, NodeHealth, NodeState, Outlook,
+    Snapshot,
 };
 pub use log::{EventError, EventLog, GovernorEvent, GovernorStep, LogError, ReadEvent, ReadStep, Reply};
 pub use pipeline::{AckTimes, Eject, PipelineConfig, PipelineConfigError, PipelineWatch, WriteHealth};

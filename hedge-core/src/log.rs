@@ -102,6 +102,8 @@ pub struct GovernorEvent<const N: usize = 9> {
 pub enum GovernorStep<const N: usize = 9> {
     /// It was asked.
     Decide(Petition),
+    /// It was asked by an executor without memory ([`no_memory`](GovernorView::no_memory)).
+    NoMemory(Petition),
     /// It was told.
     Record(Evidence),
     /// It prepared this plan, which is as it was before.
@@ -132,6 +134,7 @@ impl<const N: usize> GovernorEvent<N> {
     pub fn replay<const CLASSES: usize>(&self, governor: &mut GovernorView<CLASSES>) -> Reply<N> {
         match &self.what {
             GovernorStep::Decide(petition) => Reply::Verdict(governor.decide(self.at, petition)),
+            GovernorStep::NoMemory(petition) => Reply::Verdict(governor.no_memory(self.at, petition)),
             GovernorStep::Record(evidence) => {
                 governor.record(self.at, evidence);
                 Reply::None

@@ -243,11 +243,13 @@ pub enum Reason {
     Budget,
     /// It would have been granted, but nothing is to be launched.
     DryRun,
+    /// The executor has no memory for the cells: [`no_memory`](crate::GovernorView::no_memory).
+    Memory,
 }
 
 impl Reason {
     /// How many reasons there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
     /// All of them, in the order of the gates.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Off,
@@ -258,6 +260,7 @@ impl Reason {
         Self::Rate,
         Self::Budget,
         Self::DryRun,
+        Self::Memory,
     ];
 }
 

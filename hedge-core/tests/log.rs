@@ -317,6 +317,7 @@ fn configs() -> impl Strategy<Value = Config> {
 fn governor_events() -> impl Strategy<Value = GovernorEvent> {
     let steps = prop_oneof![
         4 => petitions().prop_map(GovernorStep::Decide),
+        1 => petitions().prop_map(GovernorStep::NoMemory),
         4 => evidence().prop_map(GovernorStep::Record),
         1 => plans().prop_map(GovernorStep::Prepare),
         1 => configs().prop_map(GovernorStep::Reconfigure),

@@ -236,6 +236,11 @@ impl Nodes<[NodeState]> {
         })
     }
 
+    /// Whether no node is a suspect.
+    pub(crate) const fn calm(&self) -> bool {
+        self.suspects == 0
+    }
+
     /// What a read should know about the nodes of its cells, `node`, and its order of sources: healthy ones keep
     /// their order, then come suspects, then demoted ones, each with the quickest first. Nodes not known here
     /// are healthy.

@@ -121,3 +121,52 @@ fn a_refused_eager_start_costs_nothing() {
     refused_without_trace(&mut governor, later, &petition, Reason::Breaker);
     assert_eq!(governor.snapshot(later).breaker, BreakerState::HalfOpen);
 }
+
+#[test]
+fn without_memory_a_petition_counts_as_evidence_and_costs_nothing() {
+    let mut asked = Governor::<9>::new(config()).unwrap();
+    let mut poor = asked.clone();
+    for node in 0..3 {
+        let mut petition = again(node);
+        if let Subject::Late { again, .. } = &mut petition.subject {
+            *again = false;
+        }
+        let verdict = poor.no_memory(NOW, &petition);
+        let Verdict::Refuse { reason: Reason::Memory, retry_at: Some(at) } = verdict else {
+            panic!("{verdict:?}");
+        };
+        assert!(at > NOW);
+        let _ = crossing(&mut asked, NOW, node);
+    }
+    assert_eq!(poor.counters.refused_for(Reason::Memory), 3);
+    assert_eq!((poor.counters.granted, poor.counters.cells_granted), (0, 0));
+    assert_eq!(poor.snapshot(NOW).breaker, BreakerState::Open);
+    assert_eq!(poor.snapshot(NOW).breaker, asked.snapshot(NOW).breaker);
+    assert_eq!(poor.snapshot(NOW).tokens, Governor::<9>::new(config()).unwrap().snapshot(NOW).tokens);
+}
+
+#[test]
+fn an_outlook_prepares_as_the_governor_does_and_not_at_all_once_a_node_is_suspected() {
+    for mut governor in [config(), Config::default(), Config::hubspot(Span::ZERO)]
+        .map(|config| Governor::<9>::new(config).unwrap())
+    {
+        for mode in [Mode::Off, Mode::Hedge, Mode::Eager(1), Mode::DryRun] {
+            for size_class in [0, 1, 7] {
+                let mut plan = ReadPlan::<9>::new(6, 9);
+                (plan.mode, plan.size_class) = (mode, size_class);
+                plan.node = core::array::from_fn(|cell| NodeId(cell as u32));
+                let mut told = plan;
+                assert!(governor.outlook(NOW).prepare(&mut told));
+                governor.prepare(NOW, &mut plan);
+                assert_eq!(told, plan);
+            }
+        }
+    }
+    let mut governor = Governor::<9>::new(config()).unwrap();
+    let _ = crossing(&mut governor, NOW, 0);
+    let outlook = governor.outlook(NOW);
+    let mut plan = ReadPlan::<9>::new(6, 9);
+    let before = plan;
+    assert!(!outlook.is_calm() && !outlook.prepare(&mut plan));
+    assert_eq!(plan, before);
+}

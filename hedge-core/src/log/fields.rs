@@ -168,6 +168,7 @@ names! {
         Rate = "rate",
         Budget = "budget",
         DryRun = "dry-run",
+        Memory = "memory",
     }
     HedgeResult { Won = "won", Lost = "lost", Void = "void", Unused = "unused", }
 }

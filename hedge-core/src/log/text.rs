@@ -116,7 +116,8 @@ impl<const N: usize> fmt::Display for GovernorEvent<N> {
         self.at.write(f)?;
         f.write_char(' ')?;
         match &self.what {
-            GovernorStep::Decide(petition) => write_petition(f, petition),
+            GovernorStep::Decide(petition) => write_petition(f, "asked", petition),
+            GovernorStep::NoMemory(petition) => write_petition(f, "no-memory", petition),
             GovernorStep::Record(evidence) => write_evidence(f, evidence),
             GovernorStep::Prepare(plan) => {
                 f.write_str("prepared")?;
@@ -139,6 +140,7 @@ impl<const N: usize> FromStr for GovernorEvent<N> {
         let (instant, at, name) = line.head()?;
         let what = match name {
             "asked-late" | "asked-eager" => GovernorStep::Decide(read_petition(&mut line, name)?),
+            "no-memory-late" | "no-memory-eager" => GovernorStep::NoMemory(read_petition(&mut line, name)?),
             "prepared" => GovernorStep::Prepare(read_plan(&mut line)?),
             "reconfigured" => GovernorStep::Reconfigure(line.take_config()?),
             "looked-at" => GovernorStep::Look,
@@ -149,11 +151,12 @@ impl<const N: usize> FromStr for GovernorEvent<N> {
     }
 }
 
-fn write_petition(f: &mut Formatter<'_>, petition: &Petition) -> fmt::Result {
+fn write_petition(f: &mut Formatter<'_>, verb: &str, petition: &Petition) -> fmt::Result {
     let Petition { id, subject, cells, size_class, deadline, dry_run } = petition;
+    f.write_str(verb)?;
     f.write_str(match subject {
-        Subject::Late { .. } => "asked-late",
-        Subject::Eager => "asked-eager",
+        Subject::Late { .. } => "-late",
+        Subject::Eager => "-eager",
     })?;
     put(f, "id=", id)?;
     if let Subject::Late { leg, node, why, request, again } = subject {
@@ -172,7 +175,7 @@ fn write_petition(f: &mut Formatter<'_>, petition: &Petition) -> fmt::Result {
 fn read_petition(line: &mut Line<'_>, name: &str) -> Result<Petition> {
     Ok(Petition {
         id: line.take("id=")?,
-        subject: if name == "asked-eager" {
+        subject: if name.ends_with("-eager") {
             Subject::Eager
         } else {
             Subject::Late {

@@ -77,6 +77,8 @@ pub enum FileError {
         copies: usize,
         /// Nodes that must have it.
         needed: usize,
+        /// The given nodes that have no copy of it, by label.
+        without: Vec<String>,
     },
     /// The file changed while it was being worked on.
     Changed {
@@ -217,9 +219,10 @@ impl fmt::Display for FileError {
                 "{heard} nodes of {name:?} answered, where {needed} are needed to be sure of its newest manifest{}",
                 Each(failed)
             ),
-            Self::NotCommitted { name, generation, copies, needed } => write!(
+            Self::NotCommitted { name, generation, copies, needed, without } => write!(
                 f,
-                "generation {generation} of {name:?} is on {copies} nodes, where {needed} are needed: it was not written, or not removed, to the end"
+                "generation {generation} of {name:?} is on {copies} nodes, where {needed} are needed: it was not written, or not removed, to the end, or {} have lost it",
+                without.join(", ")
             ),
             Self::Changed { name, generation } => {
                 write!(f, "{name:?} was changed meanwhile: it has generation {generation} now")

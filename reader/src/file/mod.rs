@@ -23,6 +23,8 @@ mod remove;
 mod repair;
 mod scan;
 mod stripes;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use super::ask::copy;
 use super::names::check_name;
 use super::newest::{Answers, Verdict};
 use super::{FileError, Manifest, Node};
-use crate::{CellMap, Client, Failed, Place, Records, StripedFile, StripedReader};
+use crate::{CellMap, Client, Failed, Records, StripedFile, StripedReader};
 
 /// How long nodes that have not answered are waited for, when the answer is there and they could only make it better.
 const GRACE: Duration = Duration::from_secs(1);
@@ -111,9 +111,12 @@ struct Cells {
 }
 
 impl CellMap for Cells {
-    fn place(&self, group: u64, cell: u8) -> Option<Place> {
-        let node = *self.ids.get(self.manifest.placed(group, cell)?)?;
-        Some(Place { node: node?, object: self.manifest.object(&self.name, group, cell) })
+    fn node(&self, group: u64, cell: u8) -> Option<NodeId> {
+        *self.ids.get(self.manifest.placed(group, cell)?)?
+    }
+
+    fn object(&self, group: u64, cell: u8) -> String {
+        self.manifest.object(&self.name, group, cell)
     }
 
     fn records(&self, group: u64, cell: u8) -> Option<Records> {

@@ -2,17 +2,20 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use super::{Failed, Failure};
+use crate::client::{Alive, Held};
 
 /// What a store says of a leg.
 #[derive(Debug)]
 pub(crate) enum Said {
+    /// The request has its turn: whatever it waits for from now on is the node's doing.
+    Started,
     Connecting,
     Connected,
     Data(Bytes),
@@ -22,14 +25,20 @@ pub(crate) enum Said {
 
 /// Something said of a leg, and when.
 #[derive(Debug)]
-pub(crate) struct Happened {
+pub(crate) struct Event {
     pub(crate) leg: u32,
     pub(crate) at: Instant,
     pub(crate) said: Said,
 }
 
-/// Where legs report to.
-pub(crate) type Event = Happened;
+/// What a leg holds until everything of it has stopped.
+#[derive(Default)]
+pub(crate) struct Holds {
+    pub(crate) _alive: Option<Alive>,
+    pub(crate) _memory: Option<Arc<Held>>,
+    /// Its turn among the requests to its node, and among all.
+    pub(crate) turn: OnceLock<[OwnedSemaphorePermit; 2]>,
+}
 
 /// One request for bytes, as its store sees it: takes what happens, and hands out [leases](Lease).
 ///
@@ -43,21 +52,26 @@ struct Shared {
     leg: u32,
     events: mpsc::UnboundedSender<Event>,
     cancelled: AtomicBool,
-    /// What is given back when all has stopped.
-    _held: Box<dyn Send + Sync>,
+    holds: Holds,
 }
 
 impl Leg {
-    /// A leg of `length` bytes that tells `events` of itself under the number `leg`, and holds `held` until it has stopped.
+    /// A leg of `length` bytes that tells `events` of itself under the number `leg`, and keeps `holds` until it has stopped.
     pub(crate) fn new(
         leg: u32,
         length: u64,
         events: mpsc::UnboundedSender<Event>,
-        held: Box<dyn Send + Sync>,
+        holds: Holds,
     ) -> (Self, Control) {
-        let shared = Arc::new(Shared { leg, events, cancelled: AtomicBool::new(false), _held: held });
+        let shared = Arc::new(Shared { leg, events, cancelled: AtomicBool::new(false), holds });
         let control = Control(Arc::downgrade(&shared));
         (Self { shared, left: length }, control)
+    }
+
+    /// Its turn has come.
+    pub(crate) fn start(&self, turn: [OwnedSemaphorePermit; 2]) {
+        let _ = self.shared.holds.turn.set(turn);
+        self.shared.say(Said::Started);
     }
 
     /// A connection is being opened for this leg.
@@ -157,7 +171,7 @@ impl fmt::Debug for Lease {
 impl Shared {
     /// Whether anybody listens.
     fn say(&self, said: Said) -> bool {
-        self.events.send(Happened { leg: self.leg, at: Instant::now(), said }).is_ok()
+        self.events.send(Event { leg: self.leg, at: Instant::now(), said }).is_ok()
     }
 }
 
@@ -183,5 +197,129 @@ impl Control {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Shared").field(&self.leg).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    fn leg(length: u64) -> (Leg, Control, mpsc::UnboundedReceiver<Event>) {
+        let (events, happened) = mpsc::unbounded_channel();
+        let (leg, control) = Leg::new(7, length, events, Holds::default());
+        (leg, control, happened)
+    }
+
+    /// What was said until now, in a word each.
+    fn said(happened: &mut mpsc::UnboundedReceiver<Event>) -> Vec<String> {
+        let mut said = Vec::new();
+        while let Ok(event) = happened.try_recv() {
+            assert_eq!(event.leg, 7);
+            said.push(match event.said {
+                Said::Data(bytes) => format!("{} bytes", bytes.len()),
+                other => format!("{other:?}"),
+            });
+        }
+        said
+    }
+
+    #[test]
+    fn what_happens_is_told_in_order_and_stopped_is_last() {
+        let (mut leg, _control, mut happened) = leg(10);
+        leg.connecting();
+        leg.connected();
+        leg.data(Bytes::from_static(b"1234")).unwrap();
+        assert_eq!(leg.left(), 6);
+        leg.data(Bytes::from_static(b"567890")).unwrap();
+        leg.finish().unwrap();
+        assert_eq!(said(&mut happened), ["Connecting", "Connected", "4 bytes", "6 bytes", "Stopped"]);
+        assert!(happened.blocking_recv().is_none());
+    }
+
+    #[test]
+    fn stopped_is_told_when_the_last_lease_is_gone_and_once() {
+        let (leg, _control, mut happened) = leg(0);
+        let first = leg.lease();
+        let second = first.clone();
+        leg.finish().unwrap();
+        drop(first);
+        second.connected();
+        assert_eq!(said(&mut happened), ["Connected"]);
+        drop(second);
+        assert_eq!(said(&mut happened), ["Stopped"]);
+        assert!(happened.blocking_recv().is_none());
+    }
+
+    #[test]
+    fn a_leg_that_is_dropped_unused_has_stopped() {
+        let (leg, _control, mut happened) = leg(10);
+        drop(leg);
+        assert_eq!(said(&mut happened), ["Stopped"]);
+    }
+
+    #[test]
+    fn what_a_leg_holds_is_held_until_the_last_lease_is_gone() {
+        let turns = Arc::new(Semaphore::new(2));
+        let turn = || Arc::clone(&turns).try_acquire_owned().unwrap();
+        let (events, _happened) = mpsc::unbounded_channel();
+        let (leg, control) = Leg::new(7, 10, events, Holds::default());
+        leg.start([turn(), turn()]);
+        let lease = leg.lease();
+        drop(leg);
+        assert_eq!(turns.available_permits(), 0);
+        drop(lease);
+        assert_eq!(turns.available_permits(), 2);
+        drop(control);
+    }
+
+    #[test]
+    fn bytes_beyond_the_length_are_too_long_and_are_not_told() {
+        let (mut leg, _control, mut happened) = leg(10);
+        leg.data(Bytes::from_static(b"12345678")).unwrap();
+        let failed = leg.data(Bytes::from_static(b"901")).unwrap_err();
+        assert_eq!(failed.to_string(), "too long: 3 bytes where 2 were left to come");
+        assert_eq!(said(&mut happened), ["8 bytes"]);
+        assert_eq!(leg.left(), 2);
+    }
+
+    #[test]
+    fn an_early_end_is_too_short() {
+        let (mut leg, _control, _happened) = leg(10);
+        leg.data(Bytes::from_static(b"12345678")).unwrap();
+        assert_eq!(leg.finish().unwrap_err().to_string(), "too short: 2 bytes did not come");
+    }
+
+    #[test]
+    fn no_bytes_are_no_sign_of_life() {
+        let (mut leg, _control, mut happened) = leg(10);
+        leg.data(Bytes::new()).unwrap();
+        assert!(said(&mut happened).is_empty());
+    }
+
+    #[test]
+    fn a_cancel_is_seen_by_the_leg_and_its_leases() {
+        let (leg, control, mut happened) = leg(10);
+        let lease = leg.lease();
+        assert!(!leg.is_cancelled() && !lease.is_cancelled());
+        control.cancel();
+        assert!(leg.is_cancelled() && lease.is_cancelled());
+        assert!(said(&mut happened).is_empty(), "cancelled is not stopped");
+    }
+
+    #[test]
+    fn a_cancel_after_the_end_does_nothing() {
+        let (leg, control, mut happened) = leg(0);
+        leg.finish().unwrap();
+        control.cancel();
+        assert_eq!(said(&mut happened), ["Stopped"]);
+    }
+
+    #[test]
+    fn bytes_for_nobody_are_cancelled() {
+        let (mut leg, _control, happened) = leg(10);
+        drop(happened);
+        assert_eq!(leg.data(Bytes::from_static(b"1")).unwrap_err().kind, Failure::Cancelled);
     }
 }

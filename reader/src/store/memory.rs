@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
-use super::{Body, CellStore, Entry, Existing, Failed, Failure, Leg, NodeStore, Work};
+use super::{Body, CellStore, Entry, Existing, Failed, Failure, Leg, NodeStore, Work, check_name};
 
 /// A node in memory, for tests and examples. Clones are the same node.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,7 @@ impl MemoryStore {
     }
 
     fn find(&self, object: &str) -> Result<Bytes, Failed> {
+        check_name(object)?;
         self.objects().get(object).cloned().ok_or_else(|| Failure::Missing.into())
     }
 }
@@ -61,6 +62,7 @@ impl NodeStore for MemoryStore {
     fn put(&self, object: &str, existing: Existing, length: Option<u64>, mut body: Body) -> Work<u64> {
         let (store, object) = (self.clone(), object.to_owned());
         Box::pin(async move {
+            check_name(&object)?;
             let mut bytes = BytesMut::new();
             while let Some(piece) = body.next().await {
                 bytes.extend_from_slice(&piece?);
@@ -77,8 +79,9 @@ impl NodeStore for MemoryStore {
     }
 
     fn delete(&self, object: &str) -> Work<()> {
-        let found = self.objects().remove(object);
-        Box::pin(async move { found.map(drop).ok_or_else(|| Failure::Missing.into()) })
+        let found = check_name(object)
+            .and_then(|()| self.objects().remove(object).map(drop).ok_or_else(|| Failure::Missing.into()));
+        Box::pin(async move { found })
     }
 
     fn list(&self, prefix: &str) -> Work<Vec<Entry>> {

@@ -1,0 +1,222 @@
+//! What the readers of one process share: the governor, the limits, the nodes, the counters.
+
+mod config;
+mod counters;
+mod memory;
+mod oversight;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use hedge_core::{Config, NodeHealth, NodeId, Span};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+pub use config::{ClientConfig, ClientError};
+pub use counters::ClientSnapshot;
+pub(crate) use counters::{Counters, count};
+pub(crate) use memory::{Held, Memory};
+use oversight::NODES;
+pub(crate) use oversight::Oversight;
+
+use crate::CellStore;
+
+/// What the readers of one process share: governor, limits, nodes and counters. A handle: clones are the same client.
+///
+/// One client a process, or one for each cluster that is read, is right: the governor learns from all reads which nodes
+/// are slow, and its budget is for all of them.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) config: ClientConfig,
+    /// The zero of the governor's clock.
+    origin: Instant,
+    pub(crate) oversight: Oversight,
+    nodes: ArcSwap<Vec<Arc<Node>>>,
+    /// Requests under way.
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) memory: Memory,
+    pub(crate) counters: Counters,
+    /// Streams that read ahead, and reads that are over but for legs that have not stopped.
+    pub(crate) tasks: TaskTracker,
+    closed: AtomicBool,
+    leases: AtomicU64,
+    /// Told when the last lease is gone.
+    idle: Notify,
+    turns: AtomicU64,
+}
+
+/// A node as a client knows it.
+pub(crate) struct Node {
+    pub(crate) label: String,
+    pub(crate) store: Arc<dyn CellStore>,
+    /// Requests under way to it.
+    pub(crate) requests: Arc<Semaphore>,
+}
+
+impl Client {
+    /// A client without nodes.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`] names what of the configuration makes no sense.
+    pub fn new(config: ClientConfig) -> Result<Self, ClientError> {
+        config.check()?;
+        let shared = Shared {
+            origin: Instant::now(),
+            oversight: Oversight::new(config.governor).map_err(ClientError::Governor)?,
+            nodes: ArcSwap::default(),
+            requests: Arc::new(Semaphore::new(config.requests.min(Semaphore::MAX_PERMITS))),
+            memory: Memory::new(config.memory, config.reserve),
+            counters: Counters::default(),
+            tasks: TaskTracker::new(),
+            closed: AtomicBool::new(false),
+            leases: AtomicU64::new(0),
+            idle: Notify::new(),
+            turns: AtomicU64::new(0),
+            config,
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// Another node: what messages call it, and how it is read. The same store under the same label is the node that it was.
+    /// Nodes can't be taken away.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::TooManyNodes`].
+    pub fn add_node(&self, label: &str, store: Arc<dyn CellStore>) -> Result<NodeId, ClientError> {
+        let per_node = self.shared.config.requests_per_node.min(Semaphore::MAX_PERMITS);
+        let requests = Arc::new(Semaphore::new(per_node));
+        let mut id = None;
+        self.shared.nodes.rcu(|nodes| {
+            let known = |node: &Arc<Node>| node.label == label && Arc::ptr_eq(&node.store, &store);
+            let mut nodes = Vec::clone(nodes);
+            if let Some(index) = nodes.iter().position(known) {
+                id = Some(NodeId(index as u32));
+                return nodes;
+            }
+            id = (nodes.len() < NODES).then_some(NodeId(nodes.len() as u32));
+            if id.is_some() {
+                let (store, requests) = (Arc::clone(&store), Arc::clone(&requests));
+                nodes.push(Arc::new(Node { label: label.to_owned(), store, requests }));
+            }
+            nodes
+        });
+        id.ok_or(ClientError::TooManyNodes { most: NODES })
+    }
+
+    /// Another configuration of the governor, at once.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError`]; then nothing has changed.
+    pub fn reconfigure(&self, governor: Config) -> Result<(), ClientError> {
+        config::check_timers(&governor)?;
+        self.shared.oversight.reconfigure(self.shared.now(), governor).map_err(ClientError::Governor)
+    }
+
+    /// The governor's configuration in force.
+    #[must_use]
+    pub fn governor_config(&self) -> Config {
+        self.shared.oversight.config()
+    }
+
+    /// What operators want to see.
+    #[must_use]
+    pub fn snapshot(&self) -> ClientSnapshot {
+        ClientSnapshot::of(&self.shared)
+    }
+
+    /// What the governor thinks of a node; `None` for a number that no node has.
+    #[must_use]
+    pub fn node_health(&self, node: NodeId) -> Option<NodeHealth> {
+        self.shared.node(node)?;
+        self.shared.oversight.node(self.shared.now(), node)
+    }
+
+    /// Refuses new reads, and returns when the old ones are over and nothing of them goes on anywhere: no request, no
+    /// blocking read, no task.
+    pub async fn shutdown(&self) {
+        self.shared.closed.store(true, Ordering::SeqCst);
+        self.shared.tasks.close();
+        loop {
+            let idle = self.shared.idle.notified();
+            tokio::pin!(idle);
+            // Registered before the look, so that no end is missed in between.
+            idle.as_mut().enable();
+            if self.shared.leases.load(Ordering::SeqCst) == 0 {
+                break;
+            }
+            idle.await;
+        }
+        self.shared.tasks.wait().await;
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nodes = self.shared.nodes.load();
+        let labels: Vec<_> = nodes.iter().map(|node| &node.label).collect();
+        f.debug_struct("Client").field("nodes", &labels).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The governor's clock.
+    pub(crate) fn now(&self) -> hedge_core::Instant {
+        self.at(Instant::now())
+    }
+
+    pub(crate) fn at(&self, instant: Instant) -> hedge_core::Instant {
+        hedge_core::Instant::ZERO + Span::from(instant.saturating_duration_since(self.origin))
+    }
+
+    /// When an instant of the governor's clock is.
+    pub(crate) fn when(&self, instant: hedge_core::Instant) -> Option<Instant> {
+        let since = std::time::Duration::from(instant - hedge_core::Instant::ZERO);
+        self.origin.checked_add(since)
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> Option<Arc<Node>> {
+        self.nodes.load().get(id.0 as usize).cloned()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Where a read begins to look for sources, so that hedges don't all go to the same nodes.
+    pub(crate) fn turn(&self) -> u64 {
+        // An odd number near the golden ratio: neighbouring turns lie far apart.
+        self.turns.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed) >> 32
+    }
+
+    pub(crate) fn leases(&self) -> u64 {
+        self.leases.load(Ordering::SeqCst)
+    }
+}
+
+/// Counts as something that still goes on, until it is dropped.
+pub(crate) struct Alive(Arc<Shared>);
+
+impl Alive {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        shared.leases.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if self.0.leases.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.idle.notify_waiters();
+        }
+    }
+}
