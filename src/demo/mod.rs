@@ -238,7 +238,8 @@ async fn one(
     cluster.faults(scenario.faults).await?;
     cluster.service_time(heavy.then_some(SERVICE)).await?;
     let before = client.snapshot();
-    let rate = if heavy { busy_rate() } else { args.rate };
+    let edges = RANGE as f64 / f64::from(opened.manifest.cell_bytes);
+    let rate = if heavy { busy_rate(edges) } else { args.rate };
     let span = Duration::from_secs_f64(args.seconds);
     let mut measured = drive(striped, source.clone(), arrivals(rate, span, args.seed)).await;
     let spent = Spent::between(&before, &client.snapshot());
@@ -253,9 +254,9 @@ async fn one(
     Ok(Run { scenario, hedging, measured, spent })
 }
 
-/// Reads a second that keep the nodes as busy as they are to be.
-fn busy_rate() -> f64 {
-    BUSY * NODES as f64 / SERVICE.as_secs_f64()
+/// Reads a second that keep the nodes as busy as they are to be, if one in `1 / edges` needs a second cell.
+fn busy_rate(edges: f64) -> f64 {
+    BUSY * NODES as f64 / SERVICE.as_secs_f64() / (1.0 + edges)
 }
 
 fn source(args: &DemoArgs) -> io::Result<Source> {

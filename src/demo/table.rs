@@ -1,6 +1,6 @@
 //! The table: a line for each scenario, and below it one for each kind of hedging.
 
-use super::plan::{Hedging, Scenario};
+use super::plan::{Hedging, K, Scenario};
 use super::report::Run;
 use super::terminal::{Look, Terminal};
 
@@ -47,7 +47,7 @@ pub(crate) fn row(terminal: Terminal, run: &Run) -> String {
     );
     if run.spent.around > 0 {
         let around =
-            format!("{:LABEL$}{} reads started rebuilt, around a demoted node", "", run.spent.around);
+            format!("{:LABEL$}{} reads started rebuilt, around a demoted node: {K} cells each", "", run.spent.around);
         row.push('\n');
         row.push_str(&terminal.paint(Look::Dim, &around));
     }
