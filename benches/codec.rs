@@ -8,7 +8,7 @@ mod contenders;
 #[path = "../examples/codec_table/field.rs"]
 mod field;
 #[allow(dead_code, reason = "criterion does its own timing; only the contenders' clock is needed")]
-#[path = "../examples/codec_table/harness.rs"]
+#[path = "../src/cli/bench/harness.rs"]
 mod harness;
 #[cfg(feature = "isa-l")]
 #[path = "../examples/codec_table/isa_l.rs"]

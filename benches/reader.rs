@@ -36,7 +36,8 @@ fn main() {
             .map(|(index, folder)| node(index, Arc::new(LocalStore::new(folder.path()))))
             .collect();
         let data: Vec<u8> = (0..FILE).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect();
-        let options = PutOptions { length: Some(FILE), ..PutOptions::default() };
+        let mut options = PutOptions::default();
+        options.length = Some(FILE);
         put("file", &local, &mut &data[..], &options, &|_| ()).await.expect("written");
         compare("folders", &local, &data, reads).await;
 

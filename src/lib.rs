@@ -5,6 +5,8 @@
 pub use hedge_core;
 #[doc(inline)]
 pub use hedgerow_codec as codec;
+#[doc(inline)]
+pub use hedgerow_reader as reader;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

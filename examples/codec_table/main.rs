@@ -5,6 +5,7 @@ mod absorb;
 mod check;
 mod contenders;
 mod field;
+#[path = "../../src/cli/bench/harness.rs"]
 mod harness;
 #[cfg(feature = "isa-l")]
 mod isa_l;

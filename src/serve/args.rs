@@ -17,8 +17,8 @@ Examples:
   hedgerow serve /srv/cells --workers 1 --service-time 1ms --fault 'slow-body 10 30ms'
       a node with the capacity of one slow disk, and a fault
 
-Requests: GET and HEAD, with a byte range or without; PROPFIND for lists; with --write also PUT (`If-None-Match: *`
-creates only) and DELETE. A file that is being written is hidden until it is whole. There is no access control: whoever
+Requests: GET and HEAD, with a byte range or without; PROPFIND for lists; with --write also PUT (`If-None-Match: *` \
+creates only) and DELETE. A file that is being written is hidden until it is whole. There is no access control: whoever \
 reaches the address may do all that the server does.
 ";
 
@@ -55,7 +55,7 @@ pub(crate) struct ServeArgs {
     #[arg(help_heading = "Limited capacity")]
     service_time: Duration,
 
-    /// Spend no worker's time on requests whose client has gone; a real disk does
+    /// Skip requests whose client has gone; otherwise they take their time, as on a real disk
     #[arg(long, requires = "workers", help_heading = "Limited capacity")]
     skip_gone: bool,
 

@@ -41,21 +41,21 @@ pub(crate) enum Fault {
 pub(crate) const HELP: &str = "\
 Faults, for --fault and for `fault NAME` with --control:
   none                      back to normal
-  slow-body [WRITES PAUSE]  the body in ten writes 30 ms apart, or as many and as far apart as said
+  slow-body [WRITES PAUSE]  the body in so many writes so far apart; ten and 30ms if not said
   stall                     the head and 4 KiB, then nothing
   no-answer                 connections are accepted and never read from
   not-accepted              connections are not accepted: connecting hangs
   refuse                    connections are refused
-  corrupt                   one bit of the body is flipped: the lowest of the byte in its middle
-  stale                     the bytes of another object of the same folder and length, else of the other half of this one
+  corrupt                   one bit in the middle of the body is flipped
+  stale                     bytes of another object of the folder, else of this one's other half
   mid-body                  half of the body, then the connection is closed
   status-503                every request is answered with status 503
   delay TIME                time before anything is done
-  lie-length [BYTES]        one byte too few in each body, or as many more (3) or fewer (-3) as said
+  lie-length [BYTES]        so many bytes too many (3) or too few (-3); -1 if not said
   lie-range                 bytes of another range than asked for
 
-Stalled answers and unanswered connections are closed when the fault changes. Other answers under way go on as they
-began, whatever the fault; connections without a request are closed by faults about connecting.";
+Stalled answers and unanswered connections are closed when the fault changes. Other answers under way go on as they began, \
+whatever the fault; connections without a request are closed by faults about connecting.";
 
 impl Fault {
     /// Whether nobody is to be let in, or answered.

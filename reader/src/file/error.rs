@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::{ManifestError, NameRule};
+use super::{ManifestError, NameRule, RepairError};
 use crate::{ClientError, Failed, ReadError};
 
 /// Why something could not be done with a file.
@@ -77,6 +77,8 @@ pub enum FileError {
         copies: usize,
         /// Nodes that must have it.
         needed: usize,
+        /// The given nodes that have no copy of it, by label.
+        without: Vec<String>,
     },
     /// The file changed while it was being worked on.
     Changed {
@@ -149,6 +151,8 @@ pub enum FileError {
     Cancelled,
     /// The client has no room for the nodes.
     Client(ClientError),
+    /// It could not be verified or repaired.
+    Repair(RepairError),
     /// There is no reader for such a file.
     Read(ReadError),
     /// The codec, the operating system or the runtime refused what never fails; the text says which.
@@ -215,9 +219,10 @@ impl fmt::Display for FileError {
                 "{heard} nodes of {name:?} answered, where {needed} are needed to be sure of its newest manifest{}",
                 Each(failed)
             ),
-            Self::NotCommitted { name, generation, copies, needed } => write!(
+            Self::NotCommitted { name, generation, copies, needed, without } => write!(
                 f,
-                "generation {generation} of {name:?} is on {copies} nodes, where {needed} are needed: it was not written, or not removed, to the end"
+                "generation {generation} of {name:?} is on {copies} nodes, where {needed} are needed: it was not written, or not removed, to the end, or {} have lost it",
+                without.join(", ")
             ),
             Self::Changed { name, generation } => {
                 write!(f, "{name:?} was changed meanwhile: it has generation {generation} now")
@@ -249,6 +254,7 @@ impl fmt::Display for FileError {
             Self::Cancelled => write!(f, "cancelled"),
             Self::Client(error) => write!(f, "{error:?}"),
             Self::Read(error) => write!(f, "{error:?}"),
+            Self::Repair(error) => error.fmt(f),
             Self::Other(text) => f.write_str(text),
         }
     }
@@ -261,6 +267,7 @@ impl std::error::Error for FileError {
             Self::Source { error, .. } => Some(error),
             Self::Node { failure, .. } => Some(&failure.failed),
             Self::Left { because, .. } => Some(because),
+            Self::Repair(error) => error.source(),
             _ => None,
         }
     }

@@ -4,14 +4,15 @@
 //!
 //! It is `<name>/intent.json`, created only where there is none: JSON with `format` ("hedgerow-intent"), `version` (1), `id` (of the version that is
 //! being written or removed), `cells` (of its stripes), `nodes` (how many), `replaces` (the same three of the version that is replaced, or null),
-//! `time` (seconds since 1970, renewed every minute), `ended` (whether its writer has given up, and left something). An intent that was not renewed for ten minutes is taken for abandoned.
+//! `time` (seconds since 1970, renewed every minute), `ended` (whether its writer has given up, and left something). An intent that was not renewed for ten minutes is taken for
+//! abandoned; one that most nodes don't have, after one.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::{interval, sleep};
 
-use super::ask::{all, delete, failure, within, write};
+use super::ask::{again, all, delete, failure, within, write};
 use super::clean::clean_up;
 use super::manifest::{MOST_CELLS, MOST_NODES};
 use super::names::intent_object;
@@ -257,10 +258,19 @@ impl<'a> Intent<'a> {
 /// Removes the intent of the version `id` from `node`. A node that can't be reached keeps it: the next writer finds nothing to clean up
 /// then.
 async fn remove(name: &str, node: &Node, id: FileId) {
-    if let Ok(Found::Intent { work, .. }) = find(name, node).await
-        && work.version.id == id
-    {
-        drop(delete(node, &intent_object(name)).await);
+    // An intent that stays keeps others waiting, so it is worth more than one try.
+    for _ in 0..3 {
+        let gone = match find(name, node).await {
+            Ok(Found::Intent { work, .. }) if work.version.id == id => {
+                delete(node, &intent_object(name)).await.is_ok()
+            }
+            Ok(_) => true,
+            Err(_) => false,
+        };
+        if gone {
+            break;
+        }
+        sleep(BETWEEN_TRIES).await;
     }
 }
 
@@ -272,29 +282,37 @@ pub(super) async fn clear(
     abandoned: Duration,
     everywhere: bool,
 ) -> Result<Vec<Version>, FileError> {
-    let mut dead: Vec<Work> = Vec::new();
-    let mut unreadable = Vec::new();
-    for (node, found) in nodes.iter().zip(all(nodes, |node| find(name, node)).await) {
+    let found = all(nodes, |node| find(name, node)).await;
+    let without = found.iter().filter(|found| matches!(found, Ok(Found::Nothing))).count();
+    let has_ended = |id: FileId| {
+        let ended = |found: &Result<Found, Failed>| match found {
+            Ok(Found::Intent { work, ended, .. }) => *ended && work.version.id == id,
+            _ => false,
+        };
+        found.iter().any(ended)
+    };
+    let (mut dead, mut unreadable) = (Vec::<Work>::new(), Vec::new());
+    for (node, found) in nodes.iter().zip(&found) {
         let busy = |seconds| FileError::Busy { name: name.to_owned(), node: node.label.clone(), seconds };
         match found {
             Ok(Found::Nothing) => {}
             Ok(Found::Intent { work, .. }) if Some(work.version.id) == ours => {}
-            Ok(Found::Intent { work, seconds, ended }) => {
-                let old = seconds.is_some_and(|seconds| seconds >= abandoned.as_secs());
-                if !old && !ended && !abandoned.is_zero() {
-                    return Err(busy(seconds));
+            Ok(Found::Intent { work, seconds, .. }) => {
+                // A writer that lives has its intent on all nodes, once it has begun.
+                let most = if 2 * without > nodes.len() { abandoned.min(RENEWAL) } else { abandoned };
+                let old = seconds.is_some_and(|seconds| seconds >= most.as_secs());
+                if !old && !abandoned.is_zero() && !has_ended(work.version.id) {
+                    return Err(busy(*seconds));
                 }
-                if !dead.contains(&work) {
-                    dead.push(work);
+                if !dead.contains(work) {
+                    dead.push(*work);
                 }
             }
             Ok(Found::Unreadable) if abandoned.is_zero() => unreadable.push(node),
             Ok(Found::Unreadable) => return Err(busy(None)),
             Err(error) if everywhere => {
-                return Err(FileError::Node {
-                    doing: "looking for other writers",
-                    failure: failure(node, error),
-                });
+                let failure = failure(node, again(error));
+                return Err(FileError::Node { doing: "looking for other writers", failure });
             }
             Err(_) => {}
         }

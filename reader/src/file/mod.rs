@@ -3,6 +3,7 @@
 mod ask;
 mod clean;
 mod commit;
+mod copies;
 mod error;
 mod intent;
 mod json;
@@ -12,11 +13,18 @@ mod names;
 mod newest;
 mod objects;
 mod open;
+mod pace;
+mod piece;
+mod placing;
 mod put;
+mod rebuild;
 mod records;
 mod remove;
 mod repair;
+mod scan;
 mod stripes;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 use std::sync::Arc;
@@ -33,7 +41,7 @@ pub use open::{Opened, open};
 pub use put::{PutOptions, put};
 pub use records::{BadRecord, Opener, Records, Sealer};
 pub use remove::{Removed, remove};
-pub use repair::{RepairOptions, Repaired, repair};
+pub use repair::{RepairError, RepairOptions, Repaired, repair};
 pub use verify::{Fault, Finding, Verified, VerifyOptions, verify};
 
 /// A node, as a command or a program was given it.

@@ -116,6 +116,13 @@ impl<'a> Answers<'a> {
         self.answers.iter().filter(|answer| matches!(answer, Some(Answer::Missing))).count()
     }
 
+    /// The labels of the nodes without a copy of `manifest`.
+    fn without(&self, manifest: &Arc<Manifest>) -> Vec<String> {
+        let has = |answer: &Option<Answer>| matches!(answer, Some(Answer::Copy(found, _)) if Arc::ptr_eq(found, manifest));
+        let without = self.nodes.iter().zip(&self.answers).filter(|(_, answer)| !has(answer));
+        without.map(|(node, _)| node.label.clone()).collect()
+    }
+
     fn tally(&self, manifest: &Arc<Manifest>) -> Tally {
         let (mut tally, mut unplaced) = (Tally::default(), 0);
         for (node, answer) in self.nodes.iter().zip(&self.answers) {
@@ -192,12 +199,9 @@ impl<'a> Answers<'a> {
         }
         if let Some(manifest) = manifests.first() {
             let (generation, needed) = (manifest.generation, manifest.quorum());
-            return FileError::NotCommitted {
-                name,
-                generation,
-                copies: self.tally(manifest).holding,
-                needed,
-            };
+            let copies = self.tally(manifest).holding;
+            let without = self.without(manifest);
+            return FileError::NotCommitted { name, generation, copies, needed, without };
         }
         match (self.missing(), self.nodes.len() / 2 + 1) {
             (missing, most) if missing >= most => FileError::NotFound { name, missing, failed },

@@ -202,11 +202,13 @@ impl fmt::Debug for Shared {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::Semaphore;
+
     use super::*;
 
     fn leg(length: u64) -> (Leg, Control, mpsc::UnboundedReceiver<Event>) {
         let (events, happened) = mpsc::unbounded_channel();
-        let (leg, control) = Leg::new(7, length, events, Box::new(()));
+        let (leg, control) = Leg::new(7, length, events, Holds::default());
         (leg, control, happened)
     }
 
@@ -259,14 +261,16 @@ mod tests {
 
     #[test]
     fn what_a_leg_holds_is_held_until_the_last_lease_is_gone() {
-        let held = Arc::new(());
+        let turns = Arc::new(Semaphore::new(2));
+        let turn = || Arc::clone(&turns).try_acquire_owned().unwrap();
         let (events, _happened) = mpsc::unbounded_channel();
-        let (leg, control) = Leg::new(7, 10, events, Box::new(Arc::clone(&held)));
+        let (leg, control) = Leg::new(7, 10, events, Holds::default());
+        leg.start([turn(), turn()]);
         let lease = leg.lease();
         drop(leg);
-        assert_eq!(Arc::strong_count(&held), 2);
+        assert_eq!(turns.available_permits(), 0);
         drop(lease);
-        assert_eq!(Arc::strong_count(&held), 1);
+        assert_eq!(turns.available_permits(), 2);
         drop(control);
     }
 

@@ -1,0 +1,91 @@
+//! Removing and listing files.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_file_leaves_nothing() {
+    for listing in [true, false] {
+        let (odds, nodes) = odd(6);
+        for odd in &odds {
+            odd.rule(move |op, _| {
+                (op == Op::List && !listing).then_some(Instead::Fail(Failure::Unsupported))
+            });
+        }
+        write("a", &nodes, &content(3 * GROUP, 1), &small()).await.unwrap();
+        let other = write("a/b", &nodes, b"stays", &small()).await.unwrap();
+        let removed = remove("a", &nodes).await.unwrap();
+        assert_eq!((removed.objects, removed.left.len()), (15, 0));
+        assert!(matches!(open("a", &nodes).await, Err(FileError::NotFound { .. })));
+        assert!(read_back("a/b", &nodes).await == b"stays");
+        assert_eq!(strays("a/b", &odds, Some(&other)), [""; 0]);
+        assert!(matches!(remove("a", &nodes).await, Err(FileError::NotFound { missing: 6, .. })));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_unreachable_node_keeps_is_named_and_not_opened() {
+    let (odds, nodes) = odd(5);
+    write("a", &nodes, &content(GROUP, 1), &small()).await.unwrap();
+    for odd in &odds[3..] {
+        odd.dead();
+    }
+    let removed = remove("a", &nodes).await.unwrap();
+    assert_eq!(removed.left.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>(), ["n3", "n4"]);
+    odds.iter().for_each(Odd::well);
+    assert!(matches!(open("a", &nodes).await, Err(FileError::NotCommitted { copies: 2, needed: 3, .. })));
+    let again = remove("a", &nodes).await.unwrap();
+    assert_eq!((again.objects, again.left.len()), (2, 0));
+    assert_eq!(strays("a", &odds, None), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_is_not_removed_where_it_would_stay_in_force() {
+    let (odds, nodes) = odd(5);
+    let bytes = content(GROUP, 1);
+    write("a", &nodes, &bytes, &small()).await.unwrap();
+    for odd in &odds[2..] {
+        odd.dead();
+    }
+    let error = remove("a", &nodes).await.unwrap_err();
+    assert!(matches!(error, FileError::TooFewAnswers { heard: 2, needed: 3, .. }), "{error}");
+    odds.iter().for_each(Odd::well);
+    assert!(read_back("a", &nodes).await == bytes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_file_takes_the_place_of_what_a_removed_one_left() {
+    let (odds, nodes) = odd(5);
+    write("a", &nodes, &content(GROUP, 1), &small()).await.unwrap();
+    odds[4].dead();
+    remove("a", &nodes).await.unwrap();
+    odds[4].well();
+    let manifest = write("a", &nodes, b"new", &small()).await.unwrap();
+    assert!(read_back("a", &nodes).await == b"new");
+    assert_eq!(strays("a", &odds, Some(&manifest)), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_are_listed_by_name_with_their_copies() {
+    let (odds, nodes) = odd(5);
+    for name in ["b", "a/x", "a/x/y", "a"] {
+        write(name, &nodes, b"x", &small()).await.unwrap();
+    }
+    odds[0].memory.objects().remove("a/x/manifest.json");
+    for odd in &odds {
+        odd.memory.objects().insert("a/..\n/manifest.json".into(), Bytes::new());
+        odd.memory.objects().insert("manifest.json".into(), Bytes::new());
+    }
+    odds[3].rule(|op, _| (op == Op::List).then_some(Instead::Fail(Failure::Unsupported)));
+    let listed = |name: &str, copies| Listed { name: name.to_owned(), copies };
+    let all = [listed("a", 4), listed("a/x", 3), listed("a/x/y", 4), listed("b", 4)];
+    assert_eq!(list(&nodes, "").await.unwrap(), all);
+    assert_eq!(list(&nodes, "a/x").await.unwrap(), all[1..3]);
+    assert_eq!(list(&nodes, "c").await.unwrap(), []);
+    for odd in &odds {
+        odd.dead();
+    }
+    match list(&nodes, "").await {
+        Err(FileError::NoList { failed }) => assert_eq!(failed.len(), 5),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,5 @@
+//! Verifying and repairing files whose objects were tampered with.
+
+mod repairs;
+mod verifies;
+mod world;
