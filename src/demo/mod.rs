@@ -4,6 +4,7 @@ mod axis;
 mod chart;
 mod closing;
 mod cluster;
+mod limits;
 mod pace;
 mod picture;
 mod plan;
@@ -39,8 +40,11 @@ const RANGE: u64 = 64 << 10;
 const MADE_UP: u64 = 108 << 20;
 /// The longest file: its cells, half as much again, are kept in memory.
 const LONGEST: u64 = 1 << 30;
-/// Reads of a fresh client before anything is measured: they open connections, and show it that all nodes are well.
-const WARM_UP: Duration = Duration::from_millis(150);
+/// Reads of a fresh client before anything is measured: they open connections, and give it a memory of nodes that were well,
+/// as a client has that runs for longer than a demo.
+const WARM_UP: Duration = Duration::from_millis(250);
+/// How many of them a second.
+const WARM_UP_RATE: f64 = 1_600.0;
 /// How long each of the busy nodes takes for a request.
 const SERVICE: Duration = Duration::from_millis(4);
 /// The share of what busy nodes can do that is asked of them.
@@ -133,7 +137,7 @@ pub(crate) enum DemoError {
 impl fmt::Display for DemoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Broken(_) => f.write_str("the demo can't go on"),
+            Self::Broken(error) => write!(f, "{error}"),
             Self::Wrong { bytes, reads } => {
                 write!(f, "{bytes} bytes were wrong, and {reads} reads failed that had enough nodes")
             }
@@ -144,7 +148,8 @@ impl fmt::Display for DemoError {
 impl Error for DemoError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Broken(error) => Some(error),
+            // Said already.
+            Self::Broken(error) => error.source(),
             Self::Wrong { .. } => None,
         }
     }
@@ -227,13 +232,14 @@ async fn one(
     let heavy = scenario.load == Load::Heavy;
     let late = if heavy { SERVICE * TEMPTING } else { args.threshold };
     let late = Span::from_nanos(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX));
-    let client = Client::new(reads::client(hedging, late, scenario.load)).map_err(io::Error::other)?;
+    let client = Client::new(reads::client(hedging, late, scenario.load, cluster.requests))
+        .map_err(io::Error::other)?;
     let reader = opened.reader(&client, &cluster.nodes).map_err(io::Error::other)?;
     let striped = Striped::new(reader, hedging);
     let arrivals =
         |rate, span, seed| Schedule { rate, span, file: source.length(), length: RANGE, seed }.arrivals();
 
-    let first: Vec<Arrival> = arrivals(args.rate, WARM_UP, args.seed.wrapping_add(1));
+    let first: Vec<Arrival> = arrivals(WARM_UP_RATE, WARM_UP, args.seed.wrapping_add(1));
     let warmed = drive(Arc::clone(&striped), source.clone(), first).await;
     cluster.faults(scenario.faults).await?;
     cluster.service_time(heavy.then_some(SERVICE)).await?;
