@@ -2,6 +2,7 @@
 # Runs the tests of stores against servers that nobody here wrote: nginx with WebDAV, and s3s-fs.
 #
 #   bash .ci/servers.sh            installs what is missing, and runs them
+#   bash .ci/servers.sh install    only installs
 #
 # Each test starts its own server on a free port over a temporary folder, and ends it. Nothing is left but the
 # installed packages, and s3s-fs below the target folder. Debian or Ubuntu, as root or with sudo.
@@ -31,10 +32,12 @@ if [ -z "${HEDGEROW_S3S:-}" ]; then
         # In a target folder of its own, which goes once it is built: it shares nothing with ours.
         build="$(mktemp -d)"
         trap 'rm -rf "$build"' EXIT
-        CARGO_TARGET_DIR="$build" cargo install s3s-fs --version 0.14.1 --locked --features binary --root "$s3s"
+        CARGO_TARGET_DIR="$build" CARGO_PROFILE_DEV_DEBUG=0 cargo install s3s-fs --version 0.14.1 --debug --locked --features binary --root "$s3s"
     fi
     HEDGEROW_S3S="$s3s/bin/s3s-fs"
 fi
+
+if [ "${1:-}" = install ]; then exit; fi
 
 export HEDGEROW_NGINX HEDGEROW_S3S
 cargo test --locked -p hedgerow-reader --all-features --test stores -- nginx:: s3s::

@@ -24,7 +24,7 @@ fn exit_of(error: &FileError) -> Exit {
         | FileError::TooFewNodes { .. }
         | FileError::SameNode { .. }
         | FileError::Shape(_)
-        | FileError::Repair(RepairError::NotOfFile { .. }) => Exit::Usage,
+        | FileError::Repair(RepairError::NotOneNode { .. }) => Exit::Usage,
         FileError::Exists { .. } => Exit::Exists,
         // Where some could not be asked, nobody knows whether there is such a file.
         FileError::NotFound { failed, .. } if failed.is_empty() => Exit::NotFound,

@@ -43,7 +43,8 @@ use crate::serve::{self, ServeArgs};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Say more on standard error: -v what goes wrong and is got around, -vv each hedge, -vvv everything
+    /// Say more on standard error: -v what goes wrong and is got around, -vv each hedge, -vvv everything; or what HEDGEROW_LOG says,
+    /// such as hedgerow_reader=debug
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Messages")]
     verbose: u8,
     /// No progress bars, no closing remarks
@@ -153,17 +154,21 @@ fn refuse(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// Messages on standard error: as much as was asked for, or as the environment says.
+/// Messages on standard error: what the environment asks for, or as many as there are -v.
 fn log(verbose: u8) {
     let level = match verbose {
-        0 => return,
-        1 => "hedgerow=info,hedgerow_reader=info",
-        2 => "hedgerow=debug,hedgerow_reader=debug",
-        _ => "hedgerow=trace,hedgerow_reader=trace",
+        0 => None,
+        1 => Some("info"),
+        2 => Some("debug"),
+        _ => Some("trace"),
     };
-    let filter = std::env::var("HEDGEROW_LOG").ok().and_then(|text| EnvFilter::try_new(text).ok());
-    let filter = filter.unwrap_or_else(|| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let asked = std::env::var("HEDGEROW_LOG").ok().filter(|text| !text.is_empty());
+    let Some(filter) =
+        asked.or_else(|| level.map(|level| format!("hedgerow={level},hedgerow_reader={level}")))
+    else {
+        return;
+    };
+    tracing_subscriber::fmt().with_env_filter(EnvFilter::new(filter)).with_writer(std::io::stderr).init();
 }
 
 #[cfg(test)]

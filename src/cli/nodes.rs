@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hedgerow::reader::{Address, Node, NodeOptions, connect};
+use hedgerow::reader::{Address, AddressError, Node, NodeOptions, connect};
 
 use super::exit::{Exit, Stop};
 use super::failure;
@@ -125,7 +125,13 @@ impl Given {
             Some((label, address)) if plain(label.trim()) => (Some(label.trim().to_owned()), address.trim()),
             _ => (None, text.trim()),
         };
-        let address = address.parse().map_err(|error: hedgerow::reader::AddressError| error.to_string())?;
+        let mut address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
+        // A file remembers where its nodes were, and the same folder is to be known again from anywhere.
+        if !address.is_remote() {
+            let path =
+                std::path::absolute(address.to_string()).map_err(|error| format!("{address}: {error}"))?;
+            address = Address::folder(path);
+        }
         Ok(Self { label, address, options: Vec::new() })
     }
 

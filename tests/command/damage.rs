@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::setup::{GROUP, Nine, noise};
+use crate::setup::{GROUP, Nine, Ran, noise};
 
 /// The objects with cells of node `number`.
 fn cells(nine: &Nine, number: usize) -> Vec<PathBuf> {
@@ -80,4 +80,23 @@ fn a_file_that_is_beyond_repair_is_said_to_be_lost() {
     nine.run(&["verify", "file"]).with(4);
     nine.run(&["repair", "file"]).with(4);
     nine.run(&["get", "file", "-o", "-"]).with(4).saying(&["n1", "n2", "n3", "n4"]);
+}
+
+#[test]
+fn folders_that_are_empty_now_are_known_again_by_any_path_to_them() {
+    let nine = Nine::new();
+    let bytes = noise(2 * GROUP);
+    nine.put("file", &bytes);
+    for number in [3, 8] {
+        fs::remove_dir_all(nine.node(number)).expect("the folder goes");
+        fs::create_dir(nine.node(number)).expect("an empty one in its place");
+    }
+    let relative = |arguments: &[&str]| {
+        let mut command = nine.bare(arguments);
+        command.args((1..=9).map(|number| format!("--node=n{number}")));
+        Ran::of(command)
+    };
+    relative(&["repair", "file"]).with(0);
+    relative(&["verify", "file"]).with(0);
+    nine.done(&["verify", "file"]);
 }

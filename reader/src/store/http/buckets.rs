@@ -68,7 +68,7 @@ pub(super) fn open(
                     .with_retry(retry)
                     .with_client_options(client)
                     .with_http_connector(Bounded(connector));
-                Ok(Arc::new(super::escaped::Escaped(builder.build()?)) as Arc<dyn ObjectStore>)
+                Ok(Arc::new(builder.build()?) as Arc<dyn ObjectStore>)
             };
             (endpoint, Box::new(build))
         }

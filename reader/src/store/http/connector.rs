@@ -95,11 +95,14 @@ impl Connector {
     ///
     /// # Errors
     ///
-    /// [`Failure::Other`] for certificates that are none, [`Failure::Unsupported`] for certificates without the feature
-    /// `tls`.
+    /// [`Failure::Other`] for certificates that are none and for headers that are for nobody, [`Failure::Unsupported`] for
+    /// certificates without the feature `tls`.
     pub fn new(options: ConnectorOptions) -> Result<Self, Failed> {
         let tls = Tls::new(&options.root_certificates, options.client_certificate.as_deref())?;
         let mut headers = options.headers;
+        if !headers.is_empty() && options.headers_to.is_none() {
+            return Err(Failed::because(Failure::Other, "headers without a host to send them to"));
+        }
         for value in headers.values_mut() {
             value.set_sensitive(true);
         }
@@ -125,6 +128,9 @@ impl Connector {
     /// Sends a request, and returns the answer as it is, whatever its status.
     pub(crate) async fn send(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, Failed> {
         let target = Target::of(request.uri())?;
+        if target.tls {
+            self.tls.check(&target)?;
+        }
         let (mut request, lease) = self.prepare(request, &target)?;
         if let Some(mut line) = self.pool.take(&target) {
             let spare = again(&request);

@@ -18,7 +18,7 @@ const DEEPEST: usize = 64;
 
 /// One request, or one a page.
 pub(super) async fn at_once(store: Arc<dyn ObjectStore>, prefix: String) -> Result<Vec<Entry>, Failed> {
-    let mut found = Found::new(prefix)?;
+    let mut found = Found::new(String::new(), &prefix)?;
     let mut metas = store.list(found.path.as_ref());
     while let Some(meta) = metas.try_next().await.map_err(|error| failures::failed(&error))? {
         found.take(meta)?;
@@ -26,9 +26,13 @@ pub(super) async fn at_once(store: Arc<dyn ObjectStore>, prefix: String) -> Resu
     Ok(found.finish())
 }
 
-/// One request a folder.
-pub(super) async fn by_folders(store: Arc<dyn ObjectStore>, prefix: String) -> Result<Vec<Entry>, Failed> {
-    let mut found = Found::new(prefix)?;
+/// One request a folder. The node is what lies below `root`, which is left out of the names.
+pub(super) async fn by_folders(
+    store: Arc<dyn ObjectStore>,
+    root: String,
+    prefix: String,
+) -> Result<Vec<Entry>, Failed> {
+    let mut found = Found::new(root, &prefix)?;
     let mut folders = vec![(found.path.clone(), 0)];
     let mut seen = 1;
     while let Some((folder, depth)) = folders.pop() {
@@ -59,25 +63,35 @@ pub(super) async fn by_folders(store: Arc<dyn ObjectStore>, prefix: String) -> R
 }
 
 struct Found {
-    prefix: String,
-    /// `None` for everything.
+    root: String,
+    /// What is asked for: all that lies below; `None` for everything there is.
     path: Option<Path>,
     entries: Vec<Entry>,
 }
 
 impl Found {
-    fn new(prefix: String) -> Result<Self, Failed> {
-        let path = if prefix.is_empty() { None } else { Some(objects::path_of(&prefix)?) };
-        Ok(Self { prefix, path, entries: Vec::new() })
+    fn new(root: String, prefix: &str) -> Result<Self, Failed> {
+        let path = match (&*root, prefix) {
+            ("", "") => None,
+            ("", prefix) => Some(objects::path_of(prefix)?),
+            (root, "") => Some(objects::path_of(root)?),
+            (root, prefix) => {
+                objects::path_of(prefix)?;
+                Some(objects::path_of(&format!("{root}/{prefix}"))?)
+            }
+        };
+        Ok(Self { root, path, entries: Vec::new() })
     }
 
     fn take(&mut self, meta: ObjectMeta) -> Result<(), Failed> {
-        let object = String::from(meta.location);
-        if below(&object, &self.prefix).is_some() {
+        let asked = self.path.as_ref().map_or("", AsRef::as_ref);
+        let object =
+            below(meta.location.as_ref(), asked).and_then(|_| below(meta.location.as_ref(), &self.root));
+        if let Some(object) = object {
             if self.entries.len() == MOST {
                 return Err(too_many("objects"));
             }
-            self.entries.push(Entry { object, length: meta.size });
+            self.entries.push(Entry { object: object.to_owned(), length: meta.size });
         }
         Ok(())
     }

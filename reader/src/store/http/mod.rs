@@ -4,8 +4,6 @@
 mod buckets;
 mod connector;
 mod dial;
-#[cfg(feature = "gcs")]
-mod escaped;
 mod exchange;
 mod failures;
 mod listing;

@@ -13,7 +13,7 @@ use super::connector::{Connector, ConnectorOptions};
 use super::objects::{ObjectNode, quiet};
 use super::server::ServerNode;
 use crate::store::NodeStore;
-use crate::store::address::{Address, AddressError, Bucket, Server, encoded};
+use crate::store::address::{Address, AddressError, Bucket, Server};
 use crate::store::connect::NodeOptions;
 use crate::store::secrets::{Discreet, Secrets};
 
@@ -41,14 +41,10 @@ pub(in crate::store) fn server_node(
         .with_client_options(client)
         .with_http_connector(connector.clone())
         .build();
-    let store = store.map_err(|error| unusable(address, &secrets, &error))?;
-    let store = below(address, Arc::new(store), &server.prefix)?;
-    let url = match &*server.prefix {
-        "" => server.root(),
-        prefix => format!("{}/{}", server.root(), encoded(prefix)),
-    };
+    let all: Arc<dyn ObjectStore> = Arc::new(store.map_err(|error| unusable(address, &secrets, &error))?);
+    let store = below(address, Arc::clone(&all), &server.prefix)?;
     let node = ObjectNode::new(store, connector, address.to_string());
-    Ok(Arc::new(Discreet::new(ServerNode::new(node, &url), secrets)))
+    Ok(Arc::new(Discreet::new(ServerNode::new(node, all, server), secrets)))
 }
 
 /// The node in a bucket.
@@ -73,7 +69,12 @@ pub(in crate::store) fn bucket_node(
         return Err(wrong(address, "header", reason));
     }
     let connector = connector(address, options, headers, open.endpoint)?;
-    let store = (open.build)(connector.clone()).map_err(|error| unusable(address, &secrets, &error))?;
+    let store = (open.build)(connector.clone()).map_err(|error| {
+        // Whatever does not fit anywhere may be a secret in the wrong place.
+        let mut all = secrets.clone();
+        options.settings.iter().for_each(|(_, value)| all.add(value.clone()));
+        unusable(address, &all, &error)
+    })?;
     let store = below(address, store, &bucket.prefix)?;
     let node = ObjectNode::new(store, connector, address.to_string());
     Ok(Arc::new(Discreet::new(node, secrets)))

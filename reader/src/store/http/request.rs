@@ -14,7 +14,6 @@ use crate::store::memory::check_length;
 use crate::store::{Body, Failed};
 
 /// The body of a request.
-#[derive(Debug)]
 pub(crate) enum RequestBody {
     /// Bytes in memory.
     Whole(HttpRequestBody),
@@ -48,12 +47,6 @@ pub(crate) struct Streamed {
     length: Option<u64>,
     sent: u64,
     ended: bool,
-}
-
-impl std::fmt::Debug for Streamed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Streamed").field("length", &self.length).field("sent", &self.sent).finish()
-    }
 }
 
 impl Streamed {

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use object_store::ObjectStore;
 
 use super::exchange::ResponseBody;
 use super::objects::{ObjectNode, path_of};
 use super::request::RequestBody;
 use super::{failures, listing};
-use crate::store::address::encoded;
+use crate::store::address::{Server, encoded};
 use crate::store::memory::check_length;
 use crate::store::{Body, CellStore, Entry, Existing, Failed, Failure, Leg, NodeStore, Work};
 
@@ -31,8 +32,12 @@ use crate::store::{Body, CellStore, Entry, Existing, Failed, Failure, Leg, NodeS
 ///   That of nginx leaves out names that begin with a dot.
 #[derive(Clone)]
 pub(super) struct ServerNode {
-    /// Names are below `prefix` there, too.
+    /// What lies below the folder.
     node: ObjectNode,
+    /// All of the server, of which a listing has to be told apart.
+    all: Arc<dyn ObjectStore>,
+    /// Names joined by slashes.
+    folder: Arc<str>,
     /// The URL of the folder, without a slash at its end.
     url: Arc<str>,
 }
@@ -44,8 +49,13 @@ impl fmt::Debug for ServerNode {
 }
 
 impl ServerNode {
-    pub(super) fn new(node: ObjectNode, url: &str) -> Self {
-        Self { node, url: url.into() }
+    /// `node` is the folder on the server, and `all` everything on it.
+    pub(super) fn new(node: ObjectNode, all: Arc<dyn ObjectStore>, server: &Server) -> Self {
+        let url = match &*server.prefix {
+            "" => server.root(),
+            prefix => format!("{}/{}", server.root(), encoded(prefix)),
+        };
+        Self { node, all, folder: server.prefix.as_str().into(), url: url.into() }
     }
 
     fn request(
@@ -208,7 +218,7 @@ impl NodeStore for ServerNode {
     }
 
     fn list(&self, prefix: &str) -> Work<Vec<Entry>> {
-        Box::pin(listing::by_folders(Arc::clone(&self.node.store), prefix.to_owned()))
+        Box::pin(listing::by_folders(Arc::clone(&self.all), self.folder.to_string(), prefix.to_owned()))
     }
 
     fn address(&self) -> &str {

@@ -244,3 +244,69 @@ fn endpoint_of(value: &str) -> Result<String, &'static str> {
         Err(_) => Err("it begins neither with http:// nor with https://"),
     }
 }
+
+#[cfg(all(test, feature = "s3"))]
+mod tests {
+    use object_store::aws::AmazonS3ConfigKey;
+
+    use super::*;
+
+    /// What counts of these settings, each by its name; the environment's come first.
+    fn gathered(environment: &[(&str, &str)], caller: &[(&str, &str)]) -> Result<Vec<String>, AddressError> {
+        let said = |pairs: &[(&str, &str)], by_caller| -> Vec<_> {
+            let said = pairs.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+            said.map(|(name, value)| Said { name, value, by_caller }).collect()
+        };
+        let all = said(environment, false).into_iter().chain(said(caller, true)).collect();
+        let address = "s3://bucket".parse().unwrap();
+        let gathered = gather::<AmazonS3ConfigKey>(&address, all, &mut Secrets::default())?;
+        let pairs = gathered.all.iter().map(|one| format!("{}={}", one.key.as_ref(), one.value));
+        Ok(pairs.chain(gathered.endpoint.map(|endpoint| format!("at {endpoint}"))).collect())
+    }
+
+    #[test]
+    fn credentials_come_from_the_caller_or_from_the_environment_never_from_both() {
+        let environment = [
+            ("AWS_ACCESS_KEY_ID", "environment"),
+            ("AWS_SECRET_ACCESS_KEY", "environment"),
+            ("AWS_SESSION_TOKEN", "environment"),
+            ("AWS_REGION", "eu-1"),
+        ];
+        let caller = [("access_key_id", "caller"), ("secret_access_key", "caller")];
+        assert_eq!(gathered(&environment, &[]).unwrap().len(), 4);
+        let both = ["aws_region=eu-1", "aws_access_key_id=caller", "aws_secret_access_key=caller"];
+        assert_eq!(gathered(&environment, &caller).unwrap(), both);
+        // What is no credential leaves those of the environment in force.
+        assert_eq!(gathered(&environment, &[("region", "eu-2")]).unwrap().len(), 5);
+    }
+
+    #[test]
+    fn the_environment_may_hold_what_is_not_for_us_and_the_caller_may_not() {
+        for unknown in ["AWS_PAGER", "AWS_BUCKET", "AWS_PROXY_URL", "AWS_TIMEOUT"] {
+            assert_eq!(gathered(&[(unknown, "x")], &[]).unwrap(), [""; 0], "{unknown}");
+            assert!(gathered(&[], &[(unknown, "x")]).is_err(), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_endpoint_is_the_one_that_requests_go_to() {
+        let (all, s3) = (("AWS_ENDPOINT_URL", "https://All"), ("AWS_ENDPOINT_URL_S3", "https://s3:1/x"));
+        let at = |environment: &[(&str, &str)], caller: &[(&str, &str)]| {
+            gathered(environment, caller).unwrap().pop()
+        };
+        assert_eq!(at(&[all], &[]).as_deref(), Some("at all"));
+        assert_eq!(at(&[all, s3], &[]).as_deref(), Some("at s3:1"));
+        assert_eq!(at(&[s3, all], &[]).as_deref(), Some("at s3:1"));
+        assert_eq!(at(&[all], &[("endpoint", "https://mine")]).as_deref(), Some("at mine"));
+    }
+
+    #[test]
+    fn plain_http_has_to_be_allowed_except_inside_the_machine() {
+        let plain = ("endpoint", "http://host");
+        assert!(gathered(&[], &[plain]).is_err());
+        assert!(gathered(&[], &[plain, ("allow_http", "false")]).is_err());
+        assert!(gathered(&[], &[plain, ("allow_http", "true")]).is_ok());
+        assert!(gathered(&[("AWS_ALLOW_HTTP", "yes")], &[plain]).is_ok());
+        assert!(gathered(&[], &[("metadata_endpoint", "http://10.0.0.1")]).is_ok());
+    }
+}

@@ -47,6 +47,12 @@ mod with {
             Ok(Self { provider, roots: trusted, client, connector: OnceCell::new() })
         }
 
+        /// Whether there can be TLS at all.
+        #[allow(clippy::unused_self, clippy::unnecessary_wraps)]
+        pub(crate) fn check(&self, _: &Target) -> Result<(), Failed> {
+            Ok(())
+        }
+
         pub(crate) async fn handshake(&self, target: &Target, stream: TcpStream) -> Result<Stream, Failed> {
             let connector = self.connector.get_or_try_init(|| self.connector()).await?;
             let name = ServerName::try_from(target.host.clone())
@@ -120,7 +126,11 @@ mod without {
             if roots.is_empty() && client.is_none() { Ok(Self) } else { Err(missing("certificates")) }
         }
 
-        #[allow(clippy::unused_async)]
+        /// Whether there can be TLS at all.
+        pub(crate) fn check(&self, target: &Target) -> Result<(), Failed> {
+            Err(missing(&format!("https to {target}")))
+        }
+
         pub(crate) async fn handshake(&self, target: &Target, _: TcpStream) -> Result<Stream, Failed> {
             Err(missing(&format!("https to {target}")))
         }

@@ -30,6 +30,25 @@ async fn headers_go_to_their_host_alone() {
 }
 
 #[test]
+fn headers_for_nobody_are_an_error() {
+    let options = ConnectorOptions { headers_to: None, ..with_a_password(String::new()) };
+    assert_eq!(Connector::new(options).unwrap_err().kind, Failure::Other);
+}
+
+#[cfg(not(feature = "tls"))]
+#[tokio::test]
+async fn without_tls_https_is_an_error_that_says_so() {
+    let server = Server::new().await;
+    let connector = Connector::new(ConnectorOptions::default()).unwrap();
+    let read = Watched::start(&node(&server.url().replace("http:", "https:"), connector), 3..10);
+    let (result, said, _) = read.end().await;
+    let failed = result.unwrap_err();
+    assert_eq!(failed.kind, Failure::Unsupported);
+    assert!(failed.to_string().contains("feature `tls`"), "{failed}");
+    assert_eq!(said, ["stopped"]);
+}
+
+#[test]
 fn nothing_secret_is_in_the_debug_text() {
     let options = ConnectorOptions { client_certificate: None, ..with_a_password("host".to_owned()) };
     let text = format!("{options:?} {:?}", Connector::new(options.clone()).unwrap());

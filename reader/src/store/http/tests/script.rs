@@ -102,8 +102,11 @@ async fn serve(
         let (status, headers, body) = answer(&asked);
         let looks = asked.line().starts_with("HEAD");
         seen.lock().unwrap().push(asked);
-        let length =
-            if headers.contains("Content-Length") { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        let length = if headers.contains("Content-Length") {
+            String::new()
+        } else {
+            format!("Content-Length: {}\r\n", body.len())
+        };
         let headers = headers.replace('\n', "\r\n");
         let body = if looks { "" } else { &body };
         let said = format!("HTTP/1.1 {status}\r\n{headers}{length}\r\n{body}");
