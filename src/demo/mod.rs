@@ -52,7 +52,9 @@ const BUSY: f64 = 0.85;
 /// Where nodes are busy a leg is late after so many service times, which tempts to hedge one in ten.
 const TEMPTING: u32 = 5;
 
-/// `hedgerow demo`
+/// See reads survive nodes that are slow, silent, gone, or lie
+///
+/// Nine servers on this machine are given one fault after the other, and read from with hedging off and on.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -60,11 +62,11 @@ Examples:
   hedgerow demo --scenario stall         one of them
   hedgerow demo big.iso --svg chart.svg  on a file of yours, with a chart
 
-The file is written as RS-6-3 to nine servers, which are processes of this program on this machine. They keep their cells in
-memory and end with this program, whatever ends it: nothing is left behind.
+The file is written as RS-6-3 to nine servers, which are processes of this program on this machine. They keep their \
+cells in memory and end with this program, whatever ends it: nothing is left behind.
 
-Reads arrive at random instants at the given rate, however long those before them take, and a read's latency counts from the
-instant when it was to begin. Every byte is compared with the file.
+Reads arrive at random instants at the given rate, however long those before them take, and a read's latency counts \
+from the instant when it was to begin. Every byte is compared with the file.
 
   off         no hedging, and no node is avoided: what fails is rebuilt, what is slow is waited for
   on          the defaults of this library, with a fixed threshold
@@ -161,19 +163,19 @@ impl From<io::Error> for DemoError {
     }
 }
 
-/// Shows what hedging does. Dropped, it ends its servers.
+/// Shows what hedging does; with `quiet` without a progress bar and closing remarks. Dropped, it ends its servers.
 ///
 /// # Errors
 ///
 /// [`DemoError`].
-pub(crate) async fn run(args: DemoArgs) -> Result<(), DemoError> {
+pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), DemoError> {
     let args = &args;
     let source = source(args)?;
     let terminal = Terminal::detect();
     let scenarios: Vec<&Scenario> =
         if args.scenario.is_empty() { SCENARIOS.iter().collect() } else { args.scenario.clone() };
     let steps = scenarios.iter().map(|scenario| scenario.modes().len()).sum::<usize>() as u64;
-    let bar = bar(steps);
+    let bar = if quiet { ProgressBar::hidden() } else { bar(steps) };
     bar.set_message("starting nine servers");
     let mut cluster = Cluster::start().await?;
     bar.set_message("writing the file to them");
@@ -201,14 +203,15 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), DemoError> {
     }
     bar.finish_and_clear();
     cluster.stop().await?;
-    print(&format!(
-        "\n{}\n\n{}",
-        picture::picture(terminal, &runs),
-        terminal.paint(Look::Bold, &closing::closing(&runs))
-    ))?;
+    print(&format!("\n{}", picture::picture(terminal, &runs)))?;
+    if !quiet {
+        print(&format!("\n{}", terminal.paint(Look::Bold, &closing::closing(&runs))))?;
+    }
     if let Some(path) = &args.svg {
         std::fs::write(path, chart::chart(&runs, &about)).map_err(|error| at(path, &error))?;
-        print(&format!("The chart is in {}.", path.display()))?;
+        if !quiet {
+            print(&format!("The chart is in {}.", path.display()))?;
+        }
     }
     let bad = || runs.iter().filter(|run| !run.is_well());
     if bad().next().is_none() {
