@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::store::http::{Connector, ConnectorOptions, ObjectNode, quiet};
-use crate::store::leg::Event;
-use crate::store::{CellStore, Failed, Holds, Leg, Said};
+use crate::store::leg::{Event, Holds};
+use crate::store::{CellStore, Failed, Leg, Said};
 
 /// Longer than anything here takes, so that a broken promise fails and does not hang.
 const DEADLINE: Duration = Duration::from_secs(10);
