@@ -28,9 +28,9 @@ const LENGTH: u64 = 6 * 12 * CELL + 7 * CELL + 4321;
 /// Reads at a time.
 const READERS: u64 = 24;
 /// Reads before the memory is looked at for the first time.
-const WARM_UP: u64 = 500;
+const WARM_UP: u64 = 1_500;
 /// So much more memory is no leak: the allocator keeps what it had at the busiest moment.
-const SLACK: u64 = 24 << 20;
+const SLACK: u64 = 32 << 20;
 
 const FAULTS: [&str; 14] = [
     "none",
