@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests of stores against servers that nobody here wrote: nginx with WebDAV, and s3s-fs.
+# Runs the tests of stores and of hedged reads against servers that nobody here wrote: nginx with WebDAV, and s3s-fs.
 #
 #   bash .ci/servers.sh            installs what is missing, and runs them
 #   bash .ci/servers.sh install    only installs
@@ -42,3 +42,4 @@ if [ "${1:-}" = install ]; then exit; fi
 export HEDGEROW_NGINX HEDGEROW_S3S
 cargo test --locked -p hedgerow-reader --all-features --test stores -- nginx:: s3s::
 cargo test --locked -p hedgerow-reader --all-features --lib -- nginx
+cargo test --locked --test nginx
