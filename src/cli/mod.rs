@@ -120,7 +120,9 @@ async fn run(cli: &Cli) -> Outcome {
     let context = Context { quiet: cli.quiet, interrupt };
     match &cli.command {
         Command::Demo(args) => {
-            let shown = async { demo::run(args.clone()).await.map_err(|error| failure::of_demo(&error)) };
+            let shown = async {
+                demo::run(args.clone(), context.quiet).await.map_err(|error| failure::of_demo(&error))
+            };
             context.interrupt.unless(shown).await
         }
         Command::Put(args) => put::run(args, &context).await,

@@ -240,3 +240,63 @@ fn set(options: &mut NodeOptions, address: &Address, key: &str, value: &str) -> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(texts: &[&str]) -> Vec<Given> {
+        texts.iter().map(|text| Given::parse(text).expect(text)).collect()
+    }
+
+    #[test]
+    fn a_label_stands_before_the_first_equals_sign_unless_that_is_part_of_the_address() {
+        let nodes = given(&["n-1=/data", "http://host/a=b", "./a=b/c", "x.y = s3://bucket/p"]);
+        let label = |node: &Given| node.label.clone();
+        let labels: Vec<_> = nodes.iter().map(label).collect();
+        assert_eq!(labels, [Some("n-1".to_owned()), None, None, Some("x.y".to_owned())]);
+        assert_eq!(nodes.last().map(|node| node.address.to_string()), Some("s3://bucket/p".to_owned()));
+    }
+
+    #[test]
+    fn no_two_nodes_have_one_label() {
+        let of = |texts: &[&str]| labels(&given(texts)).map_err(|stop| stop.exit);
+        assert_eq!(of(&["/a/data", "/b/other"]), Ok(vec!["data".to_owned(), "other".to_owned()]));
+        assert_eq!(of(&["/a/data", "/b/data"]), Ok(vec!["/a/data".to_owned(), "/b/data".to_owned()]));
+        assert_eq!(of(&["n=/a", "n=/b"]), Err(Exit::Usage));
+        assert_eq!(of(&["/a/data", "/a/data"]), Err(Exit::Usage));
+    }
+
+    #[test]
+    fn a_nodes_file_has_options_below_their_node_and_says_in_which_line_it_is_wrong() {
+        let text =
+            "# nodes\nn1 = http://host/a\n  token = abc=d\n\theader.X-Key = v\n\n  # remark\nhttp://host/b\n";
+        let nodes = lines(text).unwrap_or_else(|(line, why)| panic!("line {line}: {why}"));
+        let options = |node: &Given| {
+            let option = |Setting { key, value }: &Setting| format!("{key}: {value}");
+            node.options.iter().map(option).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = nodes.iter().map(options).collect();
+        assert_eq!(all, [vec!["token: abc=d", "header.X-Key: v"], vec![]]);
+        for (text, line) in [("  token = x\n", 1), ("/a\n  token\n", 2), ("/a\n\ngopher://x\n", 3)] {
+            assert_eq!(lines(text).map(|nodes| nodes.len()).map_err(|(line, _)| line), Err(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_option_goes_where_it_belongs_or_is_refused() {
+        let mut options = NodeOptions::default();
+        let server: Address = "http://host".parse().expect("an address");
+        let bucket: Address = "s3://bucket".parse().expect("an address");
+        for (key, value) in [("token", "t"), ("user", "u"), ("password", "p"), ("header.X-Key", "v")] {
+            set(&mut options, &server, key, value).expect(key);
+        }
+        assert_eq!(options.bearer.as_deref(), Some("t"));
+        assert_eq!(options.basic, Some(("u".to_owned(), "p".to_owned())));
+        assert_eq!(options.headers, [("X-Key".to_owned(), "v".to_owned())]);
+        set(&mut options, &bucket, "region", "r").expect("a setting of a bucket");
+        assert_eq!(options.settings, [("region".to_owned(), "r".to_owned())]);
+        assert!(set(&mut options, &server, "tokn", "t").is_err());
+        assert!(set(&mut options, &server, "environment", "maybe").is_err());
+    }
+}

@@ -30,12 +30,12 @@ fn slowest(runs: &[Run]) -> Option<String> {
     if gain(&(off, on)) < 2.0 {
         return None;
     }
-    let cells = on.spent.extra_cells as f64 / on.measured.reads().max(1) as f64;
     Some(format!(
-        "Where {}, hedging brought the p99 from {} to {}, for {cells:.2} cells more a read.",
+        "Where {}, hedging brought the p99 from {} to {}, for {:.2} cells more a read.",
         off.scenario.story,
         time(off.quantile(0.99)),
         time(on.quantile(0.99)),
+        on.cells_more(),
     ))
 }
 

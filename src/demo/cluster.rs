@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use hedgerow_reader::{Node, Opened, PutOptions, open, put};
 
+use super::limits;
 use super::plan::{K, M, NODES};
 use super::source::Source;
 use crate::serve::child::ServerProcess;
@@ -22,6 +23,8 @@ const GROUPS: u64 = 2 * NODES as u64;
 /// Nine servers and what they have.
 pub(crate) struct Cluster {
     servers: Vec<ServerProcess>,
+    /// Requests that may be under way to them at a time.
+    pub(crate) requests: usize,
     /// How they are reached.
     pub(crate) nodes: Vec<Node>,
 }
@@ -33,11 +36,13 @@ impl Cluster {
     ///
     /// If one does not start.
     pub(crate) async fn start() -> io::Result<Self> {
+        // Before there are servers, which inherit what it raises.
+        let requests = limits::requests();
         let program = std::env::current_exe()?;
         let servers =
             try_join_all((0..NODES).map(|_| ServerProcess::start(&program, ["--memory", "--write"]))).await?;
         let nodes = servers.iter().enumerate().map(|(number, server)| node(number, server));
-        Ok(Self { nodes: nodes.collect::<io::Result<_>>()?, servers })
+        Ok(Self { nodes: nodes.collect::<io::Result<_>>()?, requests, servers })
     }
 
     /// Writes the file to them.

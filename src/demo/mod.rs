@@ -4,6 +4,7 @@ mod axis;
 mod chart;
 mod closing;
 mod cluster;
+mod limits;
 mod pace;
 mod picture;
 mod plan;
@@ -39,8 +40,11 @@ const RANGE: u64 = 64 << 10;
 const MADE_UP: u64 = 108 << 20;
 /// The longest file: its cells, half as much again, are kept in memory.
 const LONGEST: u64 = 1 << 30;
-/// Reads of a fresh client before anything is measured: they open connections, and show it that all nodes are well.
-const WARM_UP: Duration = Duration::from_millis(150);
+/// Reads of a fresh client before anything is measured: they open connections, and give it a memory of nodes that were well,
+/// as a client has that runs for longer than a demo.
+const WARM_UP: Duration = Duration::from_millis(250);
+/// How many of them a second.
+const WARM_UP_RATE: f64 = 1_600.0;
 /// How long each of the busy nodes takes for a request.
 const SERVICE: Duration = Duration::from_millis(4);
 /// The share of what busy nodes can do that is asked of them.
@@ -48,7 +52,9 @@ const BUSY: f64 = 0.85;
 /// Where nodes are busy a leg is late after so many service times, which tempts to hedge one in ten.
 const TEMPTING: u32 = 5;
 
-/// `hedgerow demo`
+/// See reads survive nodes that are slow, silent, gone, or lie
+///
+/// Nine servers on this machine are given one fault after the other, and read from with hedging off and on.
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -56,11 +62,11 @@ Examples:
   hedgerow demo --scenario stall         one of them
   hedgerow demo big.iso --svg chart.svg  on a file of yours, with a chart
 
-The file is written as RS-6-3 to nine servers, which are processes of this program on this machine. They keep their cells in
-memory and end with this program, whatever ends it: nothing is left behind.
+The file is written as RS-6-3 to nine servers, which are processes of this program on this machine. They keep their \
+cells in memory and end with this program, whatever ends it: nothing is left behind.
 
-Reads arrive at random instants at the given rate, however long those before them take, and a read's latency counts from the
-instant when it was to begin. Every byte is compared with the file.
+Reads arrive at random instants at the given rate, however long those before them take, and a read's latency counts \
+from the instant when it was to begin. Every byte is compared with the file.
 
   off         no hedging, and no node is avoided: what fails is rebuilt, what is slow is waited for
   on          the defaults of this library, with a fixed threshold
@@ -133,7 +139,7 @@ pub(crate) enum DemoError {
 impl fmt::Display for DemoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Broken(_) => f.write_str("the demo can't go on"),
+            Self::Broken(error) => write!(f, "{error}"),
             Self::Wrong { bytes, reads } => {
                 write!(f, "{bytes} bytes were wrong, and {reads} reads failed that had enough nodes")
             }
@@ -144,7 +150,8 @@ impl fmt::Display for DemoError {
 impl Error for DemoError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Broken(error) => Some(error),
+            // Said already.
+            Self::Broken(error) => error.source(),
             Self::Wrong { .. } => None,
         }
     }
@@ -156,19 +163,19 @@ impl From<io::Error> for DemoError {
     }
 }
 
-/// Shows what hedging does. Dropped, it ends its servers.
+/// Shows what hedging does; with `quiet` without a progress bar and closing remarks. Dropped, it ends its servers.
 ///
 /// # Errors
 ///
 /// [`DemoError`].
-pub(crate) async fn run(args: DemoArgs) -> Result<(), DemoError> {
+pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), DemoError> {
     let args = &args;
     let source = source(args)?;
     let terminal = Terminal::detect();
     let scenarios: Vec<&Scenario> =
         if args.scenario.is_empty() { SCENARIOS.iter().collect() } else { args.scenario.clone() };
     let steps = scenarios.iter().map(|scenario| scenario.modes().len()).sum::<usize>() as u64;
-    let bar = bar(steps);
+    let bar = if quiet { ProgressBar::hidden() } else { bar(steps) };
     bar.set_message("starting nine servers");
     let mut cluster = Cluster::start().await?;
     bar.set_message("writing the file to them");
@@ -196,14 +203,15 @@ pub(crate) async fn run(args: DemoArgs) -> Result<(), DemoError> {
     }
     bar.finish_and_clear();
     cluster.stop().await?;
-    print(&format!(
-        "\n{}\n\n{}",
-        picture::picture(terminal, &runs),
-        terminal.paint(Look::Bold, &closing::closing(&runs))
-    ))?;
+    print(&format!("\n{}", picture::picture(terminal, &runs)))?;
+    if !quiet {
+        print(&format!("\n{}", terminal.paint(Look::Bold, &closing::closing(&runs))))?;
+    }
     if let Some(path) = &args.svg {
         std::fs::write(path, chart::chart(&runs, &about)).map_err(|error| at(path, &error))?;
-        print(&format!("The chart is in {}.", path.display()))?;
+        if !quiet {
+            print(&format!("The chart is in {}.", path.display()))?;
+        }
     }
     let bad = || runs.iter().filter(|run| !run.is_well());
     if bad().next().is_none() {
@@ -227,18 +235,20 @@ async fn one(
     let heavy = scenario.load == Load::Heavy;
     let late = if heavy { SERVICE * TEMPTING } else { args.threshold };
     let late = Span::from_nanos(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX));
-    let client = Client::new(reads::client(hedging, late, scenario.load)).map_err(io::Error::other)?;
+    let client = Client::new(reads::client(hedging, late, scenario.load, cluster.requests))
+        .map_err(io::Error::other)?;
     let reader = opened.reader(&client, &cluster.nodes).map_err(io::Error::other)?;
     let striped = Striped::new(reader, hedging);
     let arrivals =
         |rate, span, seed| Schedule { rate, span, file: source.length(), length: RANGE, seed }.arrivals();
 
-    let first: Vec<Arrival> = arrivals(args.rate, WARM_UP, args.seed.wrapping_add(1));
+    let first: Vec<Arrival> = arrivals(WARM_UP_RATE, WARM_UP, args.seed.wrapping_add(1));
     let warmed = drive(Arc::clone(&striped), source.clone(), first).await;
     cluster.faults(scenario.faults).await?;
     cluster.service_time(heavy.then_some(SERVICE)).await?;
     let before = client.snapshot();
-    let rate = if heavy { busy_rate() } else { args.rate };
+    let edges = RANGE as f64 / f64::from(opened.manifest.cell_bytes);
+    let rate = if heavy { busy_rate(edges) } else { args.rate };
     let span = Duration::from_secs_f64(args.seconds);
     let mut measured = drive(striped, source.clone(), arrivals(rate, span, args.seed)).await;
     let spent = Spent::between(&before, &client.snapshot());
@@ -253,9 +263,9 @@ async fn one(
     Ok(Run { scenario, hedging, measured, spent })
 }
 
-/// Reads a second that keep the nodes as busy as they are to be.
-fn busy_rate() -> f64 {
-    BUSY * NODES as f64 / SERVICE.as_secs_f64()
+/// Reads a second that keep the nodes as busy as they are to be, if one in `1 / edges` needs a second cell.
+fn busy_rate(edges: f64) -> f64 {
+    BUSY * NODES as f64 / SERVICE.as_secs_f64() / (1.0 + edges)
 }
 
 fn source(args: &DemoArgs) -> io::Result<Source> {

@@ -46,7 +46,11 @@ pub(crate) const SCENARIOS: [Scenario; 11] = [
     ),
     light("mid-body", "one node closes the connection in the middle of its answers", &[(4, "mid-body")]),
     light("two-stall", "two nodes stall", &[(4, "stall"), (7, "stall")]),
-    light("three-slow", "three nodes are slow", &[(1, "slow-body"), (4, "slow-body"), (7, "slow-body")]),
+    light(
+        "three-slow",
+        "three nodes are slow, which is more than the breaker's two",
+        &[(1, "slow-body"), (4, "slow-body"), (7, "slow-body")],
+    ),
     Scenario {
         name: "overload",
         story: "nothing is broken, but every node is busy most of the time",

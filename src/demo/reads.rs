@@ -15,8 +15,8 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(1);
 /// A read fails after so long.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What a client of the demo is told.
-pub(crate) fn client(hedging: Hedging, threshold: Span, load: Load) -> ClientConfig {
+/// What a client of the demo is told, which may have so many requests under way.
+pub(crate) fn client(hedging: Hedging, threshold: Span, load: Load, requests: usize) -> ClientConfig {
     let mut config = ClientConfig::default();
     config.governor = hedging.governor(threshold);
     config.connect_timeout = SILENCE;
@@ -24,8 +24,8 @@ pub(crate) fn client(hedging: Hedging, threshold: Span, load: Load) -> ClientCon
     config.silence = if load == Load::Heavy { DEADLINE } else { SILENCE };
     config.deadline = Some(DEADLINE);
     // Nothing but the nodes is to make reads wait.
-    config.requests = 16_384;
-    config.requests_per_node = 4_096;
+    config.requests = requests;
+    config.requests_per_node = requests;
     config.memory = 1 << 30;
     config
 }

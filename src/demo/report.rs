@@ -8,7 +8,7 @@ use hedgerow_reader::ClientSnapshot;
 use serde::Serialize;
 
 use super::pace::Measured;
-use super::plan::{Hedging, Scenario};
+use super::plan::{Hedging, K, Scenario};
 
 /// With fewer reads than this, nothing is said of the slowest in a thousand.
 pub(crate) const LEAST_FOR_P999: u64 = 1_000;
@@ -83,6 +83,12 @@ impl Run {
     /// The slowest in a thousand, if there are so many.
     pub(crate) fn p999(&self) -> Option<f64> {
         (self.measured.reads() >= LEAST_FOR_P999).then(|| self.quantile(0.999))
+    }
+
+    /// Cells that hedging cost, in the mean of all reads: those of hedges, and k instead of one around a demoted node.
+    pub(crate) fn cells_more(&self) -> f64 {
+        let around = self.spent.around.saturating_mul(u64::from(K) - 1);
+        self.spent.extra_cells.saturating_add(around) as f64 / self.measured.reads().max(1) as f64
     }
 
     /// The slowest.

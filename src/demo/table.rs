@@ -1,11 +1,13 @@
 //! The table: a line for each scenario, and below it one for each kind of hedging.
 
-use super::plan::{Hedging, Scenario};
+use super::plan::{Hedging, K, Scenario};
 use super::report::Run;
 use super::terminal::{Look, Terminal};
 
 /// Columns of the first column: which kind of hedging.
 const LABEL: usize = 14;
+/// Characters of a failure, which names every node, that are shown.
+const LONGEST: usize = 200;
 
 /// The names of the columns.
 pub(crate) fn head(terminal: Terminal) -> String {
@@ -46,8 +48,10 @@ pub(crate) fn row(terminal: Terminal, run: &Run) -> String {
         if refused.is_empty() { "-".into() } else { refused.join(", ") },
     );
     if run.spent.around > 0 {
-        let around =
-            format!("{:LABEL$}{} reads started rebuilt, around a demoted node", "", run.spent.around);
+        let around = format!(
+            "{:LABEL$}{} reads started rebuilt, around a demoted node: {K} cells each",
+            "", run.spent.around
+        );
         row.push('\n');
         row.push_str(&terminal.paint(Look::Dim, &around));
     }
@@ -57,7 +61,8 @@ pub(crate) fn row(terminal: Terminal, run: &Run) -> String {
         row.push_str(&terminal.paint(Look::Bad, &wrong));
     }
     if measured.failed > 0 {
-        let failure = measured.failure.as_deref().unwrap_or("no reason given");
+        let failure: String =
+            measured.failure.iter().flat_map(|failure| failure.chars()).take(LONGEST).collect();
         let failed = format!("{:LABEL$}{} reads failed, the first: {failure}", "", measured.failed);
         row.push('\n');
         row.push_str(&terminal.paint(Look::Bad, &failed));

@@ -58,6 +58,7 @@ impl ServerProcess {
     }
 
     /// The number of the process, while it runs.
+    #[allow(dead_code, reason = "for tests that send it signals")]
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }

@@ -3,6 +3,7 @@
 mod client;
 mod faults;
 mod life;
+mod memory;
 mod requests;
 mod writes;
 

@@ -88,10 +88,10 @@ impl Oversight {
     /// Evidence is heard now and taken in soon: by the next who has the lock.
     pub(crate) fn record(&self, now: Instant, evidence: Evidence) {
         self.heard.push((now, evidence));
-        if self.heard.len() >= BATCH / 2 {
-            if let Ok(mut governor) = self.governor.try_lock() {
-                self.catch_up(&mut governor, now);
-            }
+        if self.heard.len() >= BATCH / 2
+            && let Ok(mut governor) = self.governor.try_lock()
+        {
+            self.catch_up(&mut governor, now);
         }
     }
 

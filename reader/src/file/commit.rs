@@ -18,7 +18,7 @@ use crate::{Existing, Failed, Failure};
 ///
 /// [`FileError::Changed`] if there is a copy of this generation or a later one: nothing was written. [`FileError::Commit`]: every node that
 /// can be reached has what it had before; in [`FileError::Left`] if some could not be reached.
-pub(crate) async fn commit(
+pub(super) async fn commit(
     name: &str,
     manifest: &Manifest,
     nodes: &[Node],

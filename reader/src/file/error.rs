@@ -252,8 +252,8 @@ impl fmt::Display for FileError {
             }
             Self::NoList { failed } => write!(f, "no node can list its objects{}", Each(failed)),
             Self::Cancelled => write!(f, "cancelled"),
-            Self::Client(error) => write!(f, "{error:?}"),
-            Self::Read(error) => write!(f, "{error:?}"),
+            Self::Client(error) => error.fmt(f),
+            Self::Read(error) => error.fmt(f),
             Self::Repair(error) => error.fmt(f),
             Self::Other(text) => f.write_str(text),
         }
@@ -267,6 +267,8 @@ impl std::error::Error for FileError {
             Self::Source { error, .. } => Some(error),
             Self::Node { failure, .. } => Some(&failure.failed),
             Self::Left { because, .. } => Some(because),
+            Self::Client(error) => error.source(),
+            Self::Read(error) => error.source(),
             Self::Repair(error) => error.source(),
             _ => None,
         }

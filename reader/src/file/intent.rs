@@ -6,6 +6,9 @@
 //! being written or removed), `cells` (of its stripes), `nodes` (how many), `replaces` (the same three of the version that is replaced, or null),
 //! `time` (seconds since 1970, renewed every minute), `ended` (whether its writer has given up, and left something). An intent that was not renewed for ten minutes is taken for
 //! abandoned; one that most nodes don't have, after one.
+//!
+//! Where a store can't create an object only if there is none, two writers that begin at the same instant may both go on. Each looks for its intent
+//! again before it commits, and the one that no longer finds it gives up.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -176,7 +179,7 @@ impl<'a> Intent<'a> {
                     Ok(()) => taken += 1,
                     Err(error) if error.kind == Failure::Exists => match find(name, node).await {
                         Ok(Found::Intent { work: found, .. }) if found.version.id == work.version.id => {
-                            taken += 1
+                            taken += 1;
                         }
                         _ => beaten = Some(node),
                     },

@@ -31,8 +31,6 @@ use std::sync::Arc;
 
 use crate::NodeStore;
 
-#[allow(unused_imports)]
-pub(crate) use commit::commit;
 pub use error::{FileError, NodeFailure};
 pub use list::{Listed, list};
 pub use manifest::{FileId, Manifest, ManifestError, NodeEntry};

@@ -250,6 +250,10 @@ pub async fn repair(
     let committed = async {
         let (manifest, places) = written?;
         intent.check().await?;
+        // It may have been cancelled while nothing had to be waited for.
+        if options.cancel.is_cancelled() {
+            return Err(FileError::Cancelled);
+        }
         commit(&file.name, &manifest, nodes, &places, Existing::Replace).await?;
         Ok(manifest)
     };

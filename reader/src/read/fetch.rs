@@ -107,7 +107,7 @@ impl Fetch {
                 opener.checked()
             }
         };
-        for rider in self.riders.iter_mut() {
+        for rider in &mut self.riders {
             if rider.state == Riding::Waiting && rider.end <= checked {
                 rider.state = Riding::Ended;
                 arrival(Arrival::Delivered(*rider));
@@ -126,7 +126,7 @@ impl Fetch {
     }
 
     /// The same without a copy; what is left of the fetch has no bytes.
-    pub(super) fn into_bytes(&mut self, range: &Range<u64>) -> Bytes {
+    pub(super) fn take_bytes(&mut self, range: &Range<u64>) -> Bytes {
         let nothing = Gather::Bare { start: 0, data: Vec::new() };
         let (start, data) = match std::mem::replace(&mut self.gather, nothing) {
             Gather::Records(opener) => (opener.range().start, opener.into_data()),
@@ -151,7 +151,7 @@ impl Fetch {
     /// The fetch is over: what was not delivered by now never will be. Gives out the riders that waited, and those that
     /// had been told to stop.
     pub(super) fn end(&mut self, mut ended: impl FnMut(Rider)) {
-        for rider in self.riders.iter_mut() {
+        for rider in &mut self.riders {
             if rider.state != Riding::Ended {
                 ended(*rider);
                 rider.state = Riding::Ended;

@@ -31,7 +31,7 @@ impl Window<'_> {
             }
         };
         let every = u64::from(self.shared.config.check_decodes);
-        if every > 0 && turn % every == 0 {
+        if every > 0 && turn.is_multiple_of(every) {
             count(&counters.decodes_checked, 1);
             if !matches!(self.decodes_back(index, wanted, sources, &decoded), Ok(true)) {
                 count(&counters.decodes_wrong, 1);
@@ -144,6 +144,6 @@ impl Window<'_> {
         }
         let (fetch, _) = band.fetch.get(cell).copied().flatten()?;
         let range = band.range.clone();
-        Some(self.fetches.get_mut(fetch)?.into_bytes(&range))
+        Some(self.fetches.get_mut(fetch)?.take_bytes(&range))
     }
 }

@@ -586,7 +586,7 @@ impl Window<'_> {
                 let (cell, group) = (fetch.cell, fetch.group);
                 fetch.take(bytes, |arrival| match arrival {
                     Arrival::Delivered(rider) => {
-                        bands[rider.band].read.handle(at, Input::Delivered(rider.leg))
+                        bands[rider.band].read.handle(at, Input::Delivered(rider.leg));
                     }
                     Arrival::Corrupt(rider, bad) => {
                         count(&counters.bad_records, 1);
@@ -691,10 +691,10 @@ fn request(
             free => {
                 drop(free);
                 let _queued = Queued::new(&shared);
-                if let Some(memory) = memory {
-                    if !memory.enter_reserve().await {
-                        return Err(closed());
-                    }
+                if let Some(memory) = memory
+                    && !memory.enter_reserve().await
+                {
+                    return Err(closed());
                 }
                 // The node's turn first: a request that waits for a slow node must not keep others from theirs.
                 let of_node = Arc::clone(&node.requests).acquire_owned().await.map_err(|_| closed())?;

@@ -1,5 +1,6 @@
 //! What a repair puts right, what it leaves, and what it never does.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -7,9 +8,11 @@ use bytes::Bytes;
 use hedgerow_reader::{
     Existing, Fault, FileError, FileId, Manifest, PutOptions, RepairError, RepairOptions, Repaired,
 };
+use proptest::collection::vec;
+use proptest::prelude::*;
 use tokio::time::Instant;
 
-use crate::world::{Mood, NAME, SMALL, Shape, Watch, World, content, kind, said, seal};
+use crate::world::{Mood, NAME, SMALL, Shape, Watch, World, content, kind, layout, said, seal};
 
 /// Repairs, and asserts that everything is as it was written, at the next generation, and that a second repair finds nothing.
 async fn repaired(world: &mut World) -> Repaired {
@@ -374,7 +377,7 @@ async fn a_repair_that_is_cancelled_leaves_the_file_as_it_was() {
     let world = World::new(Shape::short(), 1);
     let before = world.everything();
     // Told three times while verifying, and once for each group that is rebuilt.
-    for after in 1..=5 {
+    for after in 1..=6 {
         let mut options = RepairOptions::default();
         options.leave = vec!["node-7".into()];
         let (cancel, told) = (options.cancel.clone(), Mutex::new(0));
@@ -450,5 +453,52 @@ async fn a_file_that_was_put_is_opened_again_after_each_of_its_nodes_was_emptied
         assert!(done.unrepaired.is_empty(), "{:?}", said(&done.unrepaired));
         assert_eq!(done.manifest.unwrap().generation, 2 + node as u64);
         assert_eq!((0..9).map(cells).collect::<Vec<_>>(), written);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One group of any schema and length, and any of its records damaged.
+    #[test]
+    fn what_can_be_computed_is_repaired_and_only_what_can_not_is_lost(
+        schema in (1_u8..6, 1_u8..5), stripes in 1_u32..4, length in any::<u64>(), records in 1_u32..3,
+        damage in vec((any::<u8>(), any::<u8>()), 1..24)
+    ) {
+        let shape = Shape { k: schema.0, m: schema.1, cell_bytes: 1024 * records, stripes_per_group: stripes, length: 0 };
+        let length = 1 + length % layout(shape).group_bytes();
+        let mut world = World::new(Shape { length, ..shape }, 0);
+        let n = world.manifest.n();
+        let blocks: Vec<u64> = (0..n).map(|cell| world.manifest.block_length(0, cell)).collect();
+        let mut bad = BTreeSet::new();
+        for (cell, record) in damage {
+            let cell = cell % n;
+            let records = blocks[usize::from(cell)].div_ceil(1024);
+            if records > 0 && bad.insert((cell, u64::from(record) % records)) {
+                let at = u64::from(record) % records * 1028;
+                world.tamper(0, cell, |object| object[at as usize] ^= 1);
+            }
+        }
+        // Byte by byte: a cell is known where its record is right, and data is where it has ended.
+        let is_known = |cell: u8, at: u64| match at < blocks[usize::from(cell)] {
+            true => !bad.contains(&(cell, at / 1024)),
+            false => cell < shape.k,
+        };
+        let longest = *blocks.iter().max().unwrap();
+        let lost = (0..longest).any(|at| (0..n).filter(|&cell| is_known(cell, at)).count() < shape.k.into());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let before = world.everything();
+            let found = world.verify().await;
+            assert_eq!(found.lost.is_empty(), !lost);
+            let cells: BTreeSet<_> = bad.iter().map(|&(cell, _)| cell).collect();
+            assert_eq!(found.findings.iter().map(|finding| finding.cell.unwrap().1).collect::<BTreeSet<_>>(), cells);
+            if lost {
+                assert_eq!(world.repair().await.lost, [0]);
+                assert_eq!(world.everything(), before);
+            } else if !bad.is_empty() {
+                assert_eq!(repaired(&mut world).await.objects, cells.len() as u64);
+            }
+        });
     }
 }

@@ -203,7 +203,7 @@ async fn a_closed_store_opens_its_files_anew() {
 
 fn leg(length: u64) -> (Leg, crate::store::Control, mpsc::UnboundedReceiver<Event>) {
     let (events, happened) = mpsc::unbounded_channel();
-    let (leg, control) = Leg::new(1, length, events, Box::new(()));
+    let (leg, control) = Leg::new(1, length, events, crate::store::Holds::default());
     (leg, control, happened)
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::store::http::{Connector, ConnectorOptions, ObjectNode, quiet};
-use crate::store::leg::Event;
+use crate::store::leg::{Event, Holds};
 use crate::store::{CellStore, Failed, Leg, Said};
 
 /// Longer than anything here takes, so that a broken promise fails and does not hang.
@@ -132,7 +132,7 @@ pub(super) struct Watched {
 impl Watched {
     pub(super) fn start(node: &ObjectNode, range: Range<u64>) -> Self {
         let (say, events) = mpsc::unbounded_channel();
-        let (leg, _control) = Leg::new(7, range.end - range.start, say, Box::new(()));
+        let (leg, _control) = Leg::new(7, range.end - range.start, say, Holds::default());
         let task = tokio::spawn(node.read("o", range, leg));
         Self { task, events, bytes: Vec::new() }
     }
@@ -141,6 +141,7 @@ impl Watched {
     pub(super) async fn next(&mut self) -> Option<&'static str> {
         let event = soon(self.events.recv()).await?;
         Some(match event.said {
+            Said::Started => "started",
             Said::Connecting => "connecting",
             Said::Connected => "connected",
             Said::Data(bytes) => {
