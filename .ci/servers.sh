@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of stores against servers: nginx with WebDAV and s3s-fs, neither written here, and `hedgerow serve`.
+# Runs the tests of stores and of hedged reads against servers: nginx with WebDAV and s3s-fs, neither written here, and
+# `hedgerow serve`.
 #
 #   bash .ci/servers.sh            installs what is missing, and runs them
 #   bash .ci/servers.sh install    only installs
@@ -46,3 +47,4 @@ HEDGEROW_SERVE="$target_dir/debug/hedgerow"
 export HEDGEROW_NGINX HEDGEROW_S3S HEDGEROW_SERVE
 cargo test --locked -p hedgerow-reader --all-features --test stores -- nginx:: s3s:: serve::
 cargo test --locked -p hedgerow-reader --all-features --lib -- nginx
+cargo test --locked --test nginx

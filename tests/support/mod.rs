@@ -1,6 +1,7 @@
 //! What tests with real processes share.
 
 #[path = "../../src/serve/child.rs"]
+#[allow(dead_code)] // Each test file uses a part.
 mod child;
 
 pub(crate) use child::ServerProcess;

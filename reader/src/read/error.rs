@@ -25,7 +25,7 @@ pub enum ReadError {
         group: u64,
         /// The bytes of the internal blocks that were to be read.
         range: Range<u64>,
-        /// Cells that were there, zeros beyond the end of the file counted.
+        /// Cells that are not known to be lost, zeros beyond the end of the file counted.
         found: usize,
         /// Cells that are needed: k.
         needed: usize,
@@ -85,7 +85,7 @@ impl fmt::Display for ReadError {
                 let (start, end) = (range.start, range.end);
                 write!(
                     f,
-                    "{file}: {found} of the {needed} cells that are needed could be read of block group {group}, "
+                    "{file}: at most {found} of the {needed} cells that are needed can be read of block group {group}, "
                 )?;
                 write!(f, "bytes {start} to {end} of each block")?;
                 for (index, cell) in lost.iter().enumerate() {

@@ -660,7 +660,8 @@ impl Window<'_> {
             file: self.file.name.clone(),
             group: group.number,
             range: band.range.clone(),
-            found: usize::from(held.len()),
+            // Some of these were under way when it was clear that they would not suffice.
+            found: usize::from(self.file.n).saturating_sub(lost.len()),
             needed: usize::from(self.file.k),
             lost,
         }
