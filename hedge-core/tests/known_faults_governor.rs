@@ -98,7 +98,11 @@ fn whatever_is_refused_is_not_to_be_asked_again_at_once() {
                 petition.cells = random.below(8) as u8;
                 petition.dry_run = random.below(16) == 0;
                 petition.deadline = [None, Some(client.now)][random.below(2) as usize];
-                match client.ask(&petition) {
+                let verdict = match random.below(16) {
+                    0 => client.governor.no_memory(client.now, &petition),
+                    _ => client.ask(&petition),
+                };
+                match verdict {
                     Verdict::Grant { .. } => {}
                     Verdict::Refuse { reason, retry_at } => {
                         assert!(retry_at.is_none_or(|at| at > client.now), "{reason:?}: {retry_at:?}");

@@ -526,3 +526,22 @@ async fn a_reconfiguration_acts_on_the_next_read() {
     assert!(world.client.reconfigure(governor).is_err());
     world.assert_at_rest().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_runtime_that_stays_busy_puts_a_hedge_off_once_and_not_for_ever() {
+    let world = World::new(GROUP, config());
+    world.nodes[0].becomes(Fate::NeverAnswers);
+    let begun = Instant::now();
+    let busy = async {
+        loop {
+            tokio::time::advance(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        () = world.read(0..10) => {}
+        () = busy => {}
+    }
+    assert!(begun.elapsed() < Duration::from_millis(200), "{:?}", begun.elapsed());
+    assert_eq!(world.client.snapshot().governor.counters.won, 1);
+    world.assert_at_rest().await;
+}

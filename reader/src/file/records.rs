@@ -97,9 +97,11 @@ impl Records {
         Sealer { records: *self, number: 0, sum: Digest::new(CrcAlgorithm::Crc32Iscsi), filled: 0 }
     }
 
-    /// To read back `range` of the internal block, which must be made of [whole records](Self::widened).
+    /// To read back `range` of the internal block, which should be made of [whole records](Self::widened): if it begins within one, it
+    /// is taken to begin where the record does.
     #[must_use]
     pub fn opener(&self, range: Range<u64>) -> Opener {
+        let range = range.start - range.start % self.bytes()..range.end;
         let room = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0);
         let number = range.start / self.bytes();
         Opener { records: *self, range, number, data: Vec::with_capacity(room), sum: [0; 4], sum_bytes: 0 }

@@ -51,6 +51,8 @@ pub(super) struct Fetch {
     pub(super) connecting: bool,
     /// The last sign of life.
     pub(super) last: Option<Instant>,
+    /// Some of its bytes were delivered, and are needed.
+    useful: bool,
     gather: Gather,
 }
 
@@ -83,6 +85,7 @@ impl Fetch {
             since: None,
             connecting: false,
             last: None,
+            useful: false,
             gather,
         }
     }
@@ -110,6 +113,7 @@ impl Fetch {
         for rider in &mut self.riders {
             if rider.state == Riding::Waiting && rider.end <= checked {
                 rider.state = Riding::Ended;
+                self.useful = true;
                 arrival(Arrival::Delivered(*rider));
             }
         }
@@ -138,9 +142,11 @@ impl Fetch {
         Bytes::from(data).slice(from..to.max(from))
     }
 
-    /// Gives up the bytes: nobody wants them any more.
-    pub(super) fn forget(&mut self) {
-        self.gather = Gather::Bare { start: 0, data: Vec::new() };
+    /// Gives up the bytes, unless some of them were delivered.
+    pub(super) fn forget_unless_useful(&mut self) {
+        if !self.useful {
+            self.gather = Gather::Bare { start: 0, data: Vec::new() };
+        }
     }
 
     /// Riders that wait for their bytes.

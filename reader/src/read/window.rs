@@ -64,6 +64,8 @@ pub(super) struct Window<'a> {
     held: Arc<Held>,
     /// By how much the window's clock is behind: time in which the runtime was too busy to listen.
     lag: Duration,
+    /// The last timer was late, and nobody was blamed for it.
+    excused: bool,
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
     launches: SmallVec<[Launch; 8]>,
@@ -137,6 +139,7 @@ pub(super) async fn begin<'a>(
         happened,
         held,
         lag: Duration::ZERO,
+        excused: false,
         deadline,
         timer: None,
         launches: SmallVec::new(),
@@ -219,13 +222,18 @@ impl Window<'_> {
             let due = self.next_due();
             match self.wait(due).await {
                 Woken::Told => {}
-                Woken::Timer(late) if late > PUNCTUAL && !self.deadline_passed() => {
-                    // Nobody listened for a while, so nobody is late: the clock stands still for as long, and a moment more.
+                Woken::Timer(late) if late > PUNCTUAL && !self.excused && !self.deadline_passed() => {
+                    // Nobody listened for a while, so nobody is late: the clock stands still for as long, and a moment more. Once only:
+                    // who is still late then is not so for want of a listener, however busy the runtime stays.
+                    self.excused = true;
                     self.lag += late + GRACE;
                     count(&self.shared.counters.late_timers, 1);
                     tokio::task::yield_now().await;
                 }
-                Woken::Timer(_) => self.on_timer(),
+                Woken::Timer(_) => {
+                    self.excused = false;
+                    self.on_timer();
+                }
             }
         }
     }
@@ -504,9 +512,7 @@ impl Window<'_> {
             fetch.control.cancel();
             // Its leases say when it has stopped.
             self.running[index] = None;
-            if !fetch.riders.iter().any(|rider| rider.state == Riding::Ended) {
-                fetch.forget();
-            }
+            fetch.forget_unless_useful();
         }
     }
 
@@ -635,6 +641,7 @@ impl Window<'_> {
             band.failures.push((rider.leg.cell, failure, detail.clone()));
             band.read.handle(now, Input::Failed(rider.leg, cause));
         });
+        fetch.forget_unless_useful();
     }
 
     /// What became of the cells of a band that is lost.
