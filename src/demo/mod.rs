@@ -78,7 +78,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "NAME", value_parser = plan::scenario)]
     scenario: Vec<&'static Scenario>,
     /// How long reads arrive in each run, in seconds
-    #[arg(long, default_value_t = 1.5, value_parser = seconds)]
+    #[arg(long, default_value_t = 1.3, value_parser = seconds)]
     seconds: f64,
     /// Reads a second, where nodes are not to be busy
     #[arg(long, default_value_t = 800.0, value_parser = rate)]

@@ -318,6 +318,17 @@ mod tests {
     }
 
     #[test]
+    fn a_range_that_begins_within_a_record_is_read_from_the_start_of_the_record() {
+        let records = records(16);
+        let object = sealed(&records, &[5; 40], 40);
+        let (data, bad, checked) = opened(&records, 21..40, &object[20..], 3);
+        assert_eq!((data, bad, checked), (vec![5; 24], vec![], 40));
+        #[expect(clippy::reversed_empty_ranges, reason = "a caller may be wrong")]
+        let backwards = 30..20;
+        assert_eq!(opened(&records, backwards, &object[20..], 3).2, 20);
+    }
+
+    #[test]
     fn a_record_of_another_file_group_cell_or_place_is_found() {
         let records = records(16);
         let object = sealed(&records, &[5; 48], 48);
