@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hedge_core::{Mode, Reason, Span, Threshold};
+use hedge_core::{Mode, NodeId, Reason, Span, Threshold};
 use hedgerow_codec::{Layout, Matrix};
 use hedgerow_reader::{Client, ClientConfig, Failure, ReadError, ReadOptions, StripedFile, StripedReader};
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
@@ -190,19 +190,99 @@ async fn no_more_requests_than_allowed_are_under_way_and_waiting_blames_nobody()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_has_its_turn_until_it_has_really_stopped() {
+async fn a_request_has_its_nodes_turn_until_it_has_really_stopped_and_others_read_around_it() {
     let mut config = config();
-    config.requests_per_node = 1;
+    (config.requests_per_node, config.requests) = (1, 9);
     let world = World::new(GROUP, config);
     world.nodes[0].becomes(Fate::Clings(500));
     let begun = Instant::now();
     world.read(0..10).await;
     world.nodes[0].becomes(Fate::After(1));
-    assert_eq!(world.client.snapshot().leases, 1);
-    let options = ReadOptions::default().mode(Mode::Off);
-    world.reader.read_with(0, 10, options).await.unwrap();
-    assert!(begun.elapsed() >= Duration::from_millis(500), "{:?}", begun.elapsed());
+    assert_eq!((world.client.snapshot().leases, world.asked()[0]), (1, 1));
+    // Nobody asks the node while its only turn is taken, and nobody waits for it.
+    for _ in 0..20 {
+        let before = Instant::now();
+        world.read(0..10).await;
+        assert!(before.elapsed() < Duration::from_millis(10));
+    }
+    assert_eq!(world.asked()[0], 1);
+    tokio::time::sleep_until(begun + Duration::from_millis(501)).await;
+    world.read(0..10).await;
+    assert_eq!((world.client.snapshot().leases, world.asked()[0]), (0, 2));
     world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_waits_for_a_turn_of_a_node_that_hangs_is_rebuilt_when_its_patience_is_over() {
+    let mut config = config();
+    config.requests_per_node = 1;
+    let world = World::new(GROUP, config);
+    world.nodes[0].becomes(Fate::Clings(1_000_000));
+    // The second is in the queue before anybody knows that the first will hang.
+    let begun = Instant::now();
+    tokio::join!(world.read(0..10), world.read(0..10));
+    assert!(begun.elapsed() < Duration::from_millis(2_100), "{:?}", begun.elapsed());
+    let counters = world.client.snapshot();
+    assert_eq!((counters.reads_failed, counters.leases), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_hangs_holds_no_more_memory_than_its_own() {
+    let world = World::new(GROUP, config());
+    world.nodes[0].becomes(Fate::Clings(500));
+    world.read(0..STRIPE).await;
+    let snapshot = world.client.snapshot();
+    assert_eq!((snapshot.leases, snapshot.memory), (1, 8192));
+    world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cell_on_a_node_that_the_client_does_not_have_is_rebuilt_or_named() {
+    for (strangers, lost) in [(1, false), (4, true)] {
+        let world = World::new(GROUP, config());
+        let mut nodes: Vec<_> = (0..9).map(|index| Some(NodeId(index))).collect();
+        for (index, node) in nodes.iter_mut().take(strangers).enumerate() {
+            *node = Some(NodeId(500 + index as u32));
+        }
+        let file = StripedFile {
+            name: "file".to_owned(),
+            layout: world.layout,
+            matrix: Matrix::Cauchy,
+            length: GROUP as u64,
+            cells: Arc::new(Map { nodes, record: Some(1024) }),
+        };
+        let reader = StripedReader::new(&world.client, file).unwrap();
+        match reader.read_at(0, 10).await {
+            Ok(bytes) => assert!(!lost && bytes == world.data[..10]),
+            Err(error) => assert!(lost && error.to_string().contains("not one of the client's"), "{error}"),
+        }
+        world.assert_at_rest().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_waits_for_reads_that_have_begun_and_ends_streams_that_nobody_reads() {
+    let mut config = config();
+    config.window_stripes = 1;
+    let world = World::new(8 * GROUP, config);
+    for node in &world.nodes {
+        node.becomes(Fate::After(40));
+    }
+    let mut stream = world.reader.stream(ReadOptions::default());
+    stream.read_exact(&mut [0; 10]).await.unwrap();
+    let read = async {
+        world.read(0..8 * GROUP).await;
+        Instant::now()
+    };
+    let shutdown = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        world.client.shutdown().await;
+        Instant::now()
+    };
+    let (read_ended, shut) = tokio::join!(read, shutdown);
+    assert!(shut >= read_ended);
+    let mut rest = Vec::new();
+    assert!(stream.read_to_end(&mut rest).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,7 +34,8 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClientSnapshot {
-    /// The governor's: breaker, threshold, and the counters of hedges and refusals by reason.
+    /// The governor's: breaker, threshold, and the counters of hedges and refusals by reason. Its `saved` and `time_saved` stay
+    /// near 0: what a rebuild has beaten is stopped, so nobody learns how much later it would have come.
     pub governor: Snapshot,
     /// Calls for bytes that ended, well or not.
     pub reads: u64,
@@ -46,7 +47,7 @@ pub struct ClientSnapshot {
     pub requests: u64,
     /// Requests that wait for their turn now.
     pub queued: u64,
-    /// Requests of which something still goes on now, also beyond their reads.
+    /// Reads under way now, and requests of which something still goes on, also beyond their reads.
     pub leases: u64,
     /// Bytes of memory in use now.
     pub memory: u64,

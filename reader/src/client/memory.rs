@@ -1,11 +1,16 @@
 //! Memory of cells: a stated number of bytes, handed out as permits.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 /// Permits count pages, so that a `u32` of them is 16 TiB.
 const PAGE: u64 = 4096;
+
+/// No panic leaves permits half moved.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn pages(bytes: u64) -> u32 {
     u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX)
@@ -30,7 +35,7 @@ impl Memory {
 
     /// What a read may need at most, all its legs and all that could replace them.
     pub(crate) fn most(&self) -> u64 {
-        self.main_bytes.min(self.reserve_bytes)
+        self.main_bytes.min(self.reserve_bytes) / PAGE * PAGE
     }
 
     /// Bytes in use, rounded up to pages.
@@ -53,10 +58,10 @@ impl Memory {
 
 /// What one window holds, until the last of its legs has stopped.
 pub(crate) struct Held {
-    memory: std::sync::Mutex<Vec<OwnedSemaphorePermit>>,
+    memory: Mutex<Vec<OwnedSemaphorePermit>>,
     /// Everything that the window could still need, taken in one piece: a window that waits for it holds none of it, so
     /// that whoever has it can go on.
-    reserve: OnceCell<OwnedSemaphorePermit>,
+    reserve: OnceCell<Mutex<Option<OwnedSemaphorePermit>>>,
     most: u64,
     pool: Arc<Semaphore>,
 }
@@ -65,7 +70,7 @@ impl Held {
     /// `most`: what the window could need if it must replace all it can.
     pub(crate) fn new(memory: &Memory, first: OwnedSemaphorePermit, most: u64) -> Self {
         Self {
-            memory: std::sync::Mutex::new(vec![first]),
+            memory: Mutex::new(vec![first]),
             reserve: OnceCell::new(),
             most,
             pool: Arc::clone(&memory.reserve),
@@ -73,12 +78,31 @@ impl Held {
     }
 
     pub(crate) fn add(&self, permit: OwnedSemaphorePermit) {
-        self.memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(permit);
+        locked(&self.memory).push(permit);
+    }
+
+    /// Keeps no more than `bytes`, what legs that have not stopped may still hold, and gives back the rest.
+    pub(crate) fn shrink(&self, bytes: u64) {
+        let mut memory = locked(&self.memory);
+        let all = memory.drain(..).reduce(|mut all, more| {
+            all.merge(more);
+            all
+        });
+        if let Some(mut all) = all {
+            let keep = (pages(bytes) as usize).min(all.num_permits());
+            memory.extend(all.split(keep));
+        }
+        if let Some(reserve) = self.reserve.get() {
+            drop(locked(reserve).take());
+        }
     }
 
     /// Waits until the window may use the reserve. False: the client is closed.
     pub(crate) async fn enter_reserve(&self) -> bool {
-        let take = || async { Arc::clone(&self.pool).acquire_many_owned(pages(self.most)).await };
+        let take = || async {
+            let permit = Arc::clone(&self.pool).acquire_many_owned(pages(self.most)).await?;
+            Ok::<_, tokio::sync::AcquireError>(Mutex::new(Some(permit)))
+        };
         self.reserve.get_or_try_init(take).await.is_ok()
     }
 }

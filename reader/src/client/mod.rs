@@ -7,12 +7,13 @@ mod oversight;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use hedge_core::{Config, NodeHealth, NodeId, Span};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use config::{ClientConfig, ClientError};
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     /// Streams that read ahead, and reads that are over but for legs that have not stopped.
     pub(crate) tasks: TaskTracker,
-    closed: AtomicBool,
+    closed: CancellationToken,
     leases: AtomicU64,
     /// Told when the last lease is gone.
     idle: Notify,
@@ -58,6 +59,16 @@ pub(crate) struct Node {
     pub(crate) store: Arc<dyn CellStore>,
     /// Requests under way to it.
     pub(crate) requests: Arc<Semaphore>,
+    /// Those of them that nobody waits for any more, and that go on all the same.
+    pub(crate) clinging: AtomicUsize,
+    most: usize,
+}
+
+impl Node {
+    /// Whether requests that nobody waits for any more have all its turns: nothing can be asked of it until one of them ends.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.clinging.load(Ordering::Relaxed) >= self.most
+    }
 }
 
 impl Client {
@@ -76,7 +87,7 @@ impl Client {
             memory: Memory::new(config.memory, config.reserve),
             counters: Counters::default(),
             tasks: TaskTracker::new(),
-            closed: AtomicBool::new(false),
+            closed: CancellationToken::new(),
             leases: AtomicU64::new(0),
             idle: Notify::new(),
             turns: AtomicU64::new(0),
@@ -105,7 +116,8 @@ impl Client {
             id = (nodes.len() < NODES).then_some(NodeId(nodes.len() as u32));
             if id.is_some() {
                 let (store, requests) = (Arc::clone(&store), Arc::clone(&requests));
-                nodes.push(Arc::new(Node { label: label.to_owned(), store, requests }));
+                let (label, clinging) = (label.to_owned(), AtomicUsize::new(0));
+                nodes.push(Arc::new(Node { label, store, requests, clinging, most: per_node }));
             }
             nodes
         });
@@ -141,10 +153,11 @@ impl Client {
         self.shared.oversight.node(self.shared.now(), node)
     }
 
-    /// Refuses new reads, and returns when the old ones are over and nothing of them goes on anywhere: no request, no
-    /// blocking read, no task.
+    /// Refuses new reads, ends streams, and returns when the old reads are over and nothing of them goes on anywhere: no
+    /// request, no blocking read, no task. A store that hangs in a call that can't be stopped keeps it waiting: give it a time
+    /// limit where that can happen.
     pub async fn shutdown(&self) {
-        self.shared.closed.store(true, Ordering::SeqCst);
+        self.shared.closed.cancel();
         self.shared.tasks.close();
         loop {
             let idle = self.shared.idle.notified();
@@ -188,8 +201,9 @@ impl Shared {
         self.nodes.load().get(id.0 as usize).cloned()
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::SeqCst)
+    /// Told when the client is shut down.
+    pub(crate) const fn closed(&self) -> &CancellationToken {
+        &self.closed
     }
 
     /// Where a read begins to look for sources, so that hedges don't all go to the same nodes.

@@ -48,6 +48,8 @@ pub enum ReadError {
     },
     /// The client was shut down.
     Closed,
+    /// The task that read ahead for a stream has ended, by a panic in a store or with its runtime.
+    Ended,
     /// The schema, layout or matrix is none that this reader can read.
     Schema(String),
 }
@@ -98,6 +100,7 @@ impl fmt::Display for ReadError {
                 write!(f, "the smallest range needs {needed} bytes of memory, and a read can have {most}")
             }
             Self::Closed => f.write_str("the client is shut down"),
+            Self::Ended => f.write_str("the task that reads ahead has ended"),
             Self::Schema(what) => f.write_str(what),
         }
     }
@@ -112,7 +115,9 @@ impl From<ReadError> for std::io::Error {
             ReadError::Outside { .. } => ErrorKind::InvalidInput,
             ReadError::DeadlinePassed { .. } => ErrorKind::TimedOut,
             ReadError::Memory { .. } => ErrorKind::OutOfMemory,
-            ReadError::Lost { .. } | ReadError::Closed | ReadError::Schema(_) => ErrorKind::Other,
+            ReadError::Lost { .. } | ReadError::Closed | ReadError::Ended | ReadError::Schema(_) => {
+                ErrorKind::Other
+            }
         };
         Self::new(kind, error)
     }

@@ -46,11 +46,16 @@ pub(super) struct Fetch {
     pub(super) request: RequestId,
     pub(super) riders: SmallVec<[Rider; 2]>,
     pub(super) control: Control,
-    pub(super) since: Option<Instant>,
+    /// Bytes that were asked for, checksums and all.
+    pub(super) length: u64,
+    /// Since when it waits for its turn.
+    pub(super) queued: Instant,
     /// A connection is being opened.
     pub(super) connecting: bool,
     /// The last sign of life.
     pub(super) last: Option<Instant>,
+    /// Nothing of it goes on anywhere.
+    pub(super) stopped: bool,
     /// Some of its bytes were delivered, and are needed.
     useful: bool,
     gather: Gather,
@@ -69,7 +74,7 @@ pub(super) enum Gather {
 impl Fetch {
     pub(super) fn new(
         node: Arc<Node>,
-        (group, cell): (usize, u8),
+        (group, cell, length): (usize, u8, u64),
         request: RequestId,
         riders: SmallVec<[Rider; 2]>,
         control: Control,
@@ -82,9 +87,11 @@ impl Fetch {
             request,
             riders,
             control,
-            since: None,
+            length,
+            queued: Instant::now(),
             connecting: false,
             last: None,
+            stopped: false,
             useful: false,
             gather,
         }

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 pub use error::{LostCell, ReadError};
 pub use stream::StripedStream;
 
-use crate::client::{Shared, count};
+use crate::client::{Alive, Shared, count};
 use crate::{Client, Records};
 use window::{Group, Need, Window};
 
@@ -116,8 +116,7 @@ impl StripedReader {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Schema`] for more than 64 cells a stripe, a length beyond what the layout can address, and a matrix of which
-    /// not every k cells are known to decode.
+    /// [`ReadError::Schema`] for more than 64 cells a stripe, and for a matrix of which not every k cells are known to decode.
     pub fn new(client: &Client, file: StripedFile) -> Result<Self, ReadError> {
         let StripedFile { name, layout, matrix, length, cells } = file;
         let (k, m) = (layout.k(), layout.m());
@@ -178,10 +177,17 @@ impl StripedReader {
             let range = offset..offset.saturating_add(length);
             return Err(ReadError::Outside { range, length: self.file.length });
         };
+        let _alive = self.begin()?;
         let begun = Instant::now();
         let result = self.read_range(offset..end, &options, begun).await;
         self.report(begun, &result);
         result
+    }
+
+    /// Counts as a read under way, which a shutdown waits for; none begins after it.
+    fn begin(&self) -> Result<Alive, ReadError> {
+        let alive = Alive::new(&self.client.shared);
+        if self.client.shared.closed().is_cancelled() { Err(ReadError::Closed) } else { Ok(alive) }
     }
 
     async fn read_range(
@@ -220,9 +226,6 @@ impl StripedReader {
         deadline: Option<Instant>,
     ) -> Result<Bytes, ReadError> {
         let (shared, file) = (&self.client.shared, &*self.file);
-        if shared.is_closed() {
-            return Err(ReadError::Closed);
-        }
         let mut window = window::begin(shared, file, &range, options, deadline).await?;
         window.run().await;
         for index in 0..window.bands.len() {

@@ -9,6 +9,8 @@ use super::{ReadError, ReadOptions, StripedReader};
 
 /// Ranges with no more than this between them are read as one: a request costs more than so many bytes.
 const GAP: u64 = 16 << 10;
+/// Ranges are joined across a gap up to so many bytes, so that small answers don't need large reads.
+const JOINED: u64 = 4 << 20;
 /// Reads of one call that are under way at a time.
 const READS: usize = 8;
 
@@ -39,7 +41,10 @@ fn join(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
     for range in sorted {
         match joined.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(GAP) => last.end = last.end.max(range.end),
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            Some(last) if range.start <= last.end.saturating_add(GAP) && range.end - last.start <= JOINED => {
+                last.end = range.end;
+            }
             _ => joined.push(range),
         }
     }
@@ -52,7 +57,9 @@ fn cut(joined: &[Range<u64>], parts: &[Bytes], range: &Range<u64>) -> Bytes {
     let place = |offset: u64, of: &Range<u64>| usize::try_from(offset - of.start).unwrap_or(usize::MAX);
     match (joined.get(index), parts.get(index)) {
         (Some(of), Some(bytes)) if !range.is_empty() => {
-            bytes.slice(place(range.start, of)..place(range.end, of))
+            let part = bytes.slice(place(range.start, of)..place(range.end, of));
+            // A small part must not hold on to a large read.
+            if part.len() < bytes.len() / 4 { Bytes::copy_from_slice(&part) } else { part }
         }
         _ => Bytes::new(),
     }
@@ -66,6 +73,14 @@ mod tests {
     fn close_ranges_are_joined_and_far_ones_are_not() {
         let ranges = [100_000..100_010, 0..10, 5..20, 16_404..16_405, 40_000..40_000];
         assert_eq!(join(&ranges), [0..16_405, 100_000..100_010]);
+    }
+
+    #[test]
+    fn gaps_are_not_read_beyond_a_bound_however_many_ranges_there_are() {
+        let ranges: Vec<Range<u64>> = (0..1_000).map(|index| index * 10_000..index * 10_000 + 1).collect();
+        let joined = join(&ranges);
+        assert!(joined.iter().all(|range| range.end - range.start <= JOINED));
+        assert_eq!(joined.len(), 3);
     }
 
     #[test]

@@ -18,7 +18,7 @@ const AHEAD: usize = 1;
 /// A file as [`AsyncRead`] and [`AsyncSeek`].
 ///
 /// It reads ahead by up to two windows, which are the stream's own memory; each window has the deadline of a read of its own. The first
-/// read after the start or a seek begins to read ahead. After an error it can go on by a seek.
+/// read after the start or a seek begins to read ahead. After an error it can go on by a seek. A shutdown of the client ends it.
 ///
 /// It needs a tokio runtime around it when it is read.
 #[derive(Debug)]
@@ -80,7 +80,8 @@ impl StripedStream {
                 }
                 None => {
                     self.ahead = None;
-                    return Poll::Ready(Err(ReadError::Closed));
+                    let closed = self.reader.client.shared.closed().is_cancelled();
+                    return Poll::Ready(Err(if closed { ReadError::Closed } else { ReadError::Ended }));
                 }
             }
         }
@@ -97,6 +98,7 @@ impl Ahead {
         tasks.spawn(async move {
             tokio::select! {
                 () = cancelled.cancelled() => {}
+                () = reader.client.shared.closed().cancelled() => {}
                 () = read_ahead(&reader, options, position, &sender) => {}
             }
         });
@@ -111,6 +113,7 @@ async fn read_ahead(
     sender: &mpsc::Sender<Result<Bytes, ReadError>>,
 ) {
     let shared = &reader.client.shared;
+    let Ok(_alive) = reader.begin() else { return };
     for window in reader.file.windows(position..reader.length(), shared) {
         let begun = Instant::now();
         let result = match window {

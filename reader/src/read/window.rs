@@ -25,7 +25,7 @@ use super::band::{self, Band, LARGE, SMALL};
 use super::fetch::{Arrival, Fetch, Gather, INCOMPLETE, Rider, Riding};
 use super::{File, LostCell, ReadError, ReadOptions};
 use crate::client::{Alive, Held, Shared, count};
-use crate::store::{Event, Holds, Leg, Said};
+use crate::store::{Event, Holds, Leg, Said, Turn};
 use crate::{Failed, Failure, Work};
 
 /// A timer that fires later than this was held up by a busy runtime.
@@ -34,6 +34,9 @@ const PUNCTUAL: Duration = Duration::from_millis(3);
 const GRACE: Duration = Duration::from_millis(2);
 /// Legs of up to so many bytes are of the first size class.
 const SMALL_LEG: u64 = 256 << 10;
+
+/// Why a leg fails whose node is asked nothing more for now.
+const STUCK: &str = "requests that nobody waits for any more hold all its turns";
 
 static REQUESTS: AtomicU32 = AtomicU32::new(1);
 
@@ -81,21 +84,27 @@ struct Launch {
 /// What a window needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Need {
-    /// Bytes of the wanted cells, with what their checks need.
+    /// Bytes of the wanted cells, with what their checks need, and of the result, if they must be put together.
     wanted: u64,
-    /// Bytes of all cells.
+    /// The same with all cells.
     pub(super) most: u64,
 }
 
 impl Need {
     pub(super) fn of(file: &File, range: &Range<u64>) -> Result<Self, ReadError> {
-        let mut need = Self::default();
+        let (mut need, mut cells) = (Self::default(), 0);
         for group in file.group_reads(range)? {
             for band in group.bands() {
                 let length = file.widest(&band.range());
                 need.wanted = need.wanted.saturating_add(length.saturating_mul(band.wanted().len() as u64));
                 need.most = need.most.saturating_add(length.saturating_mul(u64::from(file.n)));
+                cells += band.wanted().len();
             }
+        }
+        if cells > 1 {
+            let result = range.end.saturating_sub(range.start);
+            need.wanted = need.wanted.saturating_add(result);
+            need.most = need.most.saturating_add(result);
         }
         Ok(need)
     }
@@ -271,8 +280,10 @@ impl Window<'_> {
 
     /// When a fetch that still has riders has been silent for too long.
     fn silent_at(&self, fetch: &Fetch) -> Option<Instant> {
-        let (last, config) = (fetch.last?, &self.shared.config);
+        let config = &self.shared.config;
         fetch.waiting().next()?;
+        // One that waits for its turn is looked after, too: the turn may never come.
+        let last = fetch.last.unwrap_or(fetch.queued);
         let patience = if fetch.connecting { config.connect_timeout } else { config.silence };
         last.checked_add(patience)?.checked_add(self.lag)
     }
@@ -289,7 +300,13 @@ impl Window<'_> {
             if self.silent_at(fetch).is_none_or(|at| at > instant) {
                 continue;
             }
-            let detail = if fetch.connecting {
+            let detail = if fetch.last.is_none() {
+                if !fetch.node.is_stuck() {
+                    self.fetches[index].queued = instant;
+                    continue;
+                }
+                STUCK.to_owned()
+            } else if fetch.connecting {
                 format!("no connection within {:?}", self.shared.config.connect_timeout)
             } else {
                 format!("nothing came for {:?}", self.shared.config.silence)
@@ -318,8 +335,8 @@ impl Window<'_> {
                 }
             }
             // Requests first: they work while this thread decodes.
-            self.launch();
-            if decodes.is_empty() {
+            let failed = self.launch();
+            if decodes.is_empty() && !failed {
                 return;
             }
             for (index, wanted, sources) in decodes {
@@ -367,7 +384,9 @@ impl Window<'_> {
         match verdict {
             Verdict::Grant { cells, .. } => {
                 debug!(file = %self.file.name, ?cell, cells, "hedged");
-                metrics::counter!("hedgerow_hedges_total").increment(1);
+                if cell.is_some() {
+                    metrics::counter!("hedgerow_hedges_total").increment(1);
+                }
                 verdict
             }
             Verdict::Refuse { reason, retry_at } => {
@@ -384,10 +403,13 @@ impl Window<'_> {
     }
 
     /// Joins the launches of this round that touch in one internal block, and begins their fetches.
-    fn launch(&mut self) {
+    ///
+    /// True if some of them failed at once.
+    fn launch(&mut self) -> bool {
         if self.launches.is_empty() {
-            return;
+            return false;
         }
+        let mut failed = false;
         let mut launches = std::mem::take(&mut self.launches);
         let place = |launch: &Launch| {
             let band = &self.bands[launch.band];
@@ -410,14 +432,16 @@ impl Window<'_> {
                 joined += 1;
             }
             let (fetch, after) = rest.split_at(joined);
-            self.fetch(group, cell, range, fetch);
+            failed |= !self.fetch(group, cell, range, fetch);
             rest = after;
         }
         launches.clear();
         self.launches = launches;
+        failed
     }
 
-    fn fetch(&mut self, group: usize, cell: u8, range: Range<u64>, launches: &[Launch]) {
+    /// False if there is nobody to ask.
+    fn fetch(&mut self, group: usize, cell: u8, range: Range<u64>, launches: &[Launch]) -> bool {
         let (shared, file) = (self.shared, self.file);
         let counters = &shared.counters;
         count(&counters.legs, launches.len() as u64);
@@ -442,7 +466,7 @@ impl Window<'_> {
                 ));
                 band.read.handle(now, Input::Failed(launch.leg, Cause::Missing));
             }
-            return;
+            return false;
         };
         let index = self.fetches.len();
         let mut riders = SmallVec::new();
@@ -467,6 +491,7 @@ impl Window<'_> {
         let holds = Holds {
             _alive: Some(Alive::new(shared)),
             _memory: Some(Arc::clone(&self.held)),
+            node: Some(Arc::clone(&node)),
             ..Holds::default()
         };
         let length = in_object.end - in_object.start;
@@ -480,7 +505,8 @@ impl Window<'_> {
             leg,
             self.memory(degraded, length),
         )));
-        self.fetches.push(Fetch::new(node, (group, cell), request_id(), riders, control, gather));
+        self.fetches.push(Fetch::new(node, (group, cell, length), request_id(), riders, control, gather));
+        true
     }
 
     /// What a fetch has to wait for: a leg that the read can't do without, and for which no memory is left, takes of the reserve.
@@ -573,7 +599,6 @@ impl Window<'_> {
         let bands = &mut self.bands;
         match &event.said {
             Said::Started => {
-                fetch.since = Some(event.at);
                 let request = fetch.request;
                 for rider in fetch.waiting() {
                     bands[rider.band].read.handle(at, Input::Started { leg: rider.leg, request });
@@ -608,6 +633,7 @@ impl Window<'_> {
                 }
             }
             Said::Stopped => {
+                fetch.stopped = true;
                 for rider in fetch.riders.iter_mut().filter(|rider| rider.state == Riding::Cancelled) {
                     rider.state = Riding::Ended;
                     bands[rider.band].read.handle(at, Input::Stopped(rider.leg));
@@ -693,8 +719,8 @@ fn request(
 ) -> Work<()> {
     Box::pin(async move {
         let closed = || Failed::because(Failure::Cancelled, "the client is shut down");
-        let turn = match (try_turn(&node.requests), try_turn(&shared.requests)) {
-            (Some(of_node), Some(of_all)) if memory.is_none() => [of_node, of_all],
+        let (of_node, of_all) = match (try_turn(&node.requests), try_turn(&shared.requests)) {
+            (Some(of_node), Some(of_all)) if memory.is_none() => (of_node, of_all),
             free => {
                 drop(free);
                 let _queued = Queued::new(&shared);
@@ -703,12 +729,16 @@ fn request(
                 {
                     return Err(closed());
                 }
+                if node.is_stuck() {
+                    return Err(Failed::because(Failure::Unreachable, STUCK));
+                }
                 // The node's turn first: a request that waits for a slow node must not keep others from theirs.
                 let of_node = Arc::clone(&node.requests).acquire_owned().await.map_err(|_| closed())?;
                 let of_all = Arc::clone(&shared.requests).acquire_owned().await.map_err(|_| closed())?;
-                [of_node, of_all]
+                (of_node, of_all)
             }
         };
+        let turn = Turn { _of_node: of_node, of_all: Some(of_all) };
         count(&shared.counters.requests, 1);
         leg.start(turn);
         node.store.read(&object, range, leg).await
@@ -743,6 +773,14 @@ impl Drop for Window<'_> {
                 fetch.control.cancel();
             }
         }
+        // What hangs on goes on holding memory, but no more than it can hold.
+        while let Ok(event) = self.happened.try_recv() {
+            if let (Said::Stopped, Some(fetch)) = (event.said, self.fetches.get_mut(event.leg as usize)) {
+                fetch.stopped = true;
+            }
+        }
+        let hanging = self.fetches.iter().filter(|fetch| !fetch.stopped);
+        self.held.shrink(hanging.fold(0, |sum, fetch| sum.saturating_add(fetch.length)));
         let now = self.now();
         for band in &mut self.bands {
             if !band.read.drained() {

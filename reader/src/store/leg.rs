@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use super::{Failed, Failure};
-use crate::client::{Alive, Held};
+use crate::client::{Alive, Held, Node};
 
 /// What a store says of a leg.
 #[derive(Debug)]
@@ -36,8 +36,17 @@ pub(crate) struct Event {
 pub(crate) struct Holds {
     pub(crate) _alive: Option<Alive>,
     pub(crate) _memory: Option<Arc<Held>>,
+    /// Its node, which is told of requests that nobody waits for and that go on all the same.
+    pub(crate) node: Option<Arc<Node>>,
     /// Its turn among the requests to its node, and among all.
-    pub(crate) turn: OnceLock<[OwnedSemaphorePermit; 2]>,
+    pub(crate) turn: Mutex<Option<Turn>>,
+}
+
+/// A request's turn.
+pub(crate) struct Turn {
+    pub(crate) _of_node: OwnedSemaphorePermit,
+    /// Given back when nobody waits for the request any more: a node that hangs holds up itself and not the others.
+    pub(crate) of_all: Option<OwnedSemaphorePermit>,
 }
 
 /// One request for bytes, as its store sees it: takes what happens, and hands out [leases](Lease).
@@ -69,8 +78,8 @@ impl Leg {
     }
 
     /// Its turn has come.
-    pub(crate) fn start(&self, turn: [OwnedSemaphorePermit; 2]) {
-        let _ = self.shared.holds.turn.set(turn);
+    pub(crate) fn start(&self, turn: Turn) {
+        *self.shared.turn() = Some(turn);
         self.shared.say(Said::Started);
     }
 
@@ -175,8 +184,17 @@ impl Shared {
     }
 }
 
+impl Shared {
+    fn turn(&self) -> std::sync::MutexGuard<'_, Option<Turn>> {
+        self.holds.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
+        if let (true, Some(node)) = (*self.cancelled.get_mut(), &self.holds.node) {
+            node.clinging.fetch_sub(1, Ordering::Relaxed);
+        }
         self.say(Said::Stopped);
     }
 }
@@ -188,8 +206,15 @@ pub(crate) struct Control(Weak<Shared>);
 impl Control {
     /// Marks the leg as cancelled, for work that outlives its future.
     pub(crate) fn cancel(&self) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.cancelled.store(true, Ordering::Relaxed);
+        let Some(shared) = self.0.upgrade() else { return };
+        if shared.cancelled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(node) = &shared.holds.node {
+            node.clinging.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(turn) = shared.turn().as_mut() {
+            turn.of_all = None;
         }
     }
 }
@@ -265,10 +290,12 @@ mod tests {
         let turn = || Arc::clone(&turns).try_acquire_owned().unwrap();
         let (events, _happened) = mpsc::unbounded_channel();
         let (leg, control) = Leg::new(7, 10, events, Holds::default());
-        leg.start([turn(), turn()]);
+        leg.start(Turn { _of_node: turn(), of_all: Some(turn()) });
         let lease = leg.lease();
         drop(leg);
         assert_eq!(turns.available_permits(), 0);
+        control.cancel();
+        assert_eq!(turns.available_permits(), 1, "a request that nobody waits for holds up its node alone");
         drop(lease);
         assert_eq!(turns.available_permits(), 2);
         drop(control);

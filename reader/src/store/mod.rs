@@ -22,7 +22,7 @@ pub use self::http::{Connector, ConnectorOptions, ObjectNode, quiet};
 pub use address::{Address, AddressError};
 pub use connect::{NodeOptions, connect};
 pub use failed::{Failed, Failure};
-pub(crate) use leg::{Control, Event, Holds, Said};
+pub(crate) use leg::{Control, Event, Holds, Said, Turn};
 pub use leg::{Lease, Leg};
 pub use local::LocalStore;
 pub use memory::MemoryStore;
