@@ -72,8 +72,8 @@ impl fmt::Debug for ConnectorOptions {
 /// An HTTP client for `object_store`, over HTTP/1.1 alone. Clones share their idle connections.
 ///
 /// A request whose extensions carry a [`Lease`] tells its leg of the connection, and holds the lease until the
-/// connection is idle again or its socket is closed. Dropping a request closes its socket at once. There are no timers, no
-/// redirects, no proxies, and no retries but one: a connection that was idle and turns out to be dead before the head of an
+/// connection is idle again or its socket is closed. Dropping a request closes its socket at once. There are no timers but the
+/// one that tries the next address of a host beside one that does not answer, no redirects, no proxies, and no retries but one: a connection that was idle and turns out to be dead before the head of an
 /// answer is replaced by a new one, if the request may be sent twice. A request for a range whose answer is not for that
 /// range fails, and so does one of more than 64 MiB where no range was asked for, such as a listing.
 #[derive(Clone)]
