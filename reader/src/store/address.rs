@@ -290,7 +290,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Undoes percent-encoding; `None` where it is broken, or the result is not UTF-8.
-fn decoded(text: &str) -> Option<String> {
+pub(crate) fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

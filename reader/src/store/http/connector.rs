@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use hyper::client::conn::TrySendError;
 use object_store::ClientOptions;
 use object_store::client::{
@@ -72,10 +72,10 @@ impl fmt::Debug for ConnectorOptions {
 /// An HTTP client for `object_store`, over HTTP/1.1 alone. Clones share their idle connections.
 ///
 /// A request whose extensions carry a [`Lease`] tells its leg of the connection, and holds the lease until the
-/// connection is idle again or its socket is closed. Dropping a request closes its socket at once. There are no timers, no
-/// redirects, no proxies, and no retries but one: a connection that was idle and turns out to be dead before the head of an
+/// connection is idle again or its socket is closed. Dropping a request closes its socket at once. There are no timers but the
+/// one that tries the next address of a host beside one that does not answer, no redirects, no proxies, and no retries but one: a connection that was idle and turns out to be dead before the head of an
 /// answer is replaced by a new one, if the request may be sent twice. A request for a range whose answer is not for that
-/// range fails.
+/// range fails, and so does one of more than 64 MiB where no range was asked for, such as a listing.
 #[derive(Clone)]
 pub struct Connector {
     pool: Pool,
@@ -222,8 +222,9 @@ impl HttpService for Connector {
         if status.is_success() {
             if let Some(asked) = asked {
                 ranges::check(&asked, &mut answer).map_err(outward)?;
+                return Ok(answer.map(|body| HttpResponseBody::new(body.map_err(outward))));
             }
-            return Ok(answer.map(|body| HttpResponseBody::new(body.map_err(outward))));
+            return Ok(answer.map(bounded));
         }
         if status == StatusCode::NOT_MODIFIED || (!looks && is_known_to_stores(status)) {
             let (parts, body) = answer.into_parts();
@@ -236,6 +237,19 @@ impl HttpService for Connector {
 /// What stores decide by: whether to make a folder first, whether an object was there.
 fn is_known_to_stores(status: StatusCode) -> bool {
     matches!(status, StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::PRECONDITION_FAILED)
+}
+
+/// So much is taken of an answer that is no range of an object: `object_store` holds all of a listing in memory.
+const MOST: usize = 64 << 20;
+
+fn bounded(body: ResponseBody) -> HttpResponseBody {
+    HttpResponseBody::new(Limited::new(body, MOST).map_err(|error| match error.downcast::<Failed>() {
+        Ok(failed) => outward(*failed),
+        Err(_) => {
+            let long = format!("the server sends more than {MOST} bytes where no range was asked for");
+            outward(Failed::because(Failure::TooLong, long))
+        }
+    }))
 }
 
 /// Through `object_store`, out of which [`failures::failed`] takes it again. The kind is one that is never retried.

@@ -5,11 +5,15 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use http::Uri;
 use http::uri::Scheme;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::failures;
 use crate::store::{Failed, Failure, Lease};
@@ -66,28 +70,53 @@ impl fmt::Display for Host<'_> {
     }
 }
 
+/// An address has this long to itself before the next one is tried beside it: what RFC 8305 recommends in section 5.
+const APART: Duration = Duration::from_millis(250);
+
 /// A connection to the first of the target's addresses that takes one.
 pub(super) async fn connect(target: &Target, lease: Option<&Lease>) -> Result<TcpStream, Failed> {
     let addresses = match target.host.parse::<IpAddr>() {
         Ok(address) => vec![SocketAddr::new(address, target.port)],
         Err(_) => resolve(target, lease.cloned()).await?,
     };
-    let mut failed = Failed::because(Failure::Unreachable, format!("{} has no address", target.host));
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                // Requests are written whole; waiting to fill a packet would only delay them. A socket that will
-                // not have it still works.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => {
-                let kind = failures::of_io(error.kind());
-                failed = Failed::because(kind, format!("no connection to {address}: {error}"));
-            }
+    let none = Failed::because(Failure::Unreachable, format!("{} has no address", target.host));
+    first(addresses).await.unwrap_or(Err(none))
+}
+
+/// The first connection there is, or the last failure; nothing without addresses. An address that does not answer holds
+/// up none of those after it.
+async fn first(addresses: Vec<SocketAddr>) -> Option<Result<TcpStream, Failed>> {
+    let mut addresses = addresses.into_iter();
+    let mut failed = None;
+    let mut dials = FuturesUnordered::new();
+    loop {
+        dials.extend(addresses.next().map(dial));
+        let ended = match addresses.len() {
+            0 => Ok(dials.next().await),
+            _ => timeout(APART, dials.next()).await,
+        };
+        match ended {
+            Ok(Some(Ok(stream))) => return Some(Ok(stream)),
+            Ok(Some(Err(error))) => failed = Some(Err(error)),
+            Ok(None) => return failed,
+            Err(_) => {}
         }
     }
-    Err(failed)
+}
+
+async fn dial(address: SocketAddr) -> Result<TcpStream, Failed> {
+    match TcpStream::connect(address).await {
+        Ok(stream) => {
+            // Requests are written whole; waiting to fill a packet would only delay them. A socket that will not have it
+            // still works.
+            let _ = stream.set_nodelay(true);
+            Ok(stream)
+        }
+        Err(error) => {
+            let kind = failures::of_io(error.kind());
+            Err(Failed::because(kind, format!("no connection to {address}: {error}")))
+        }
+    }
 }
 
 /// The addresses of a name. The look-up blocks a thread that no drop can stop, so the lease goes with it.
@@ -168,5 +197,52 @@ impl AsyncWrite for Stream {
             #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.is_write_vectored(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn listener() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    async fn refusing() -> SocketAddr {
+        listener().await.1
+    }
+
+    /// Linux leaves a connection beyond the backlog unanswered.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_address_that_does_not_answer_holds_up_none_of_the_others() {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let silent = socket.listen(0).unwrap();
+        let silent_address = silent.local_addr().unwrap();
+        let _filler = TcpStream::connect(silent_address).await.unwrap();
+        let (_listener, address) = listener().await;
+        for addresses in [
+            vec![silent_address, address],
+            vec![silent_address, refusing().await, silent_address, address],
+            vec![silent_address, address, silent_address],
+        ] {
+            let stream = timeout(Duration::from_secs(10), first(addresses)).await.expect("it is not held up");
+            assert_eq!(stream.unwrap().unwrap().peer_addr().unwrap(), address);
+        }
+    }
+
+    #[tokio::test]
+    async fn where_no_address_takes_a_connection_the_last_failure_is_told() {
+        let addresses = vec![refusing().await, refusing().await];
+        let last = addresses[1].to_string();
+        let failed = first(addresses).await.unwrap().unwrap_err();
+        assert_eq!(failed.kind, Failure::Refused);
+        assert!(failed.to_string().contains(&last), "{failed}");
+        assert!(first(Vec::new()).await.is_none());
     }
 }

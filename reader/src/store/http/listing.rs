@@ -10,8 +10,11 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::{failures, objects};
 use crate::store::{Entry, Failed, Failure};
 
-/// More names than this are not taken.
-const MOST: usize = 4_000_000;
+/// More objects, and more folders, than this are not taken.
+const MOST: usize = 1_000_000;
+
+/// Their names have at most so many bytes in all.
+const MOST_BYTES: usize = 256 << 20;
 
 /// Folders in folders, at most.
 const DEEPEST: usize = 64;
@@ -52,9 +55,13 @@ pub(super) async fn by_folders(
             // A server that leads upwards or in circles would never end.
             if below(inner.as_ref(), folder).is_some_and(|name| !name.contains('/')) {
                 seen += 1;
-                if depth == DEEPEST || seen > MOST {
-                    return Err(too_many(&format!("folders in {folder:?}")));
+                if depth == DEEPEST {
+                    return Err(too_many(DEEPEST, "folders in one another"));
                 }
+                if seen > MOST {
+                    return Err(too_many(MOST, "folders"));
+                }
+                found.hold(inner.as_ref())?;
                 folders.push((Some(inner), depth + 1));
             }
         }
@@ -67,6 +74,8 @@ struct Found {
     /// What is asked for: all that lies below; `None` for everything there is.
     path: Option<Path>,
     entries: Vec<Entry>,
+    /// How many bytes all names have.
+    bytes: usize,
 }
 
 impl Found {
@@ -80,7 +89,13 @@ impl Found {
                 Some(objects::path_of(&format!("{root}/{prefix}"))?)
             }
         };
-        Ok(Self { root, path, entries: Vec::new() })
+        Ok(Self { root, path, entries: Vec::new(), bytes: 0 })
+    }
+
+    /// Counts the bytes of a name that is kept.
+    fn hold(&mut self, name: &str) -> Result<(), Failed> {
+        self.bytes = self.bytes.saturating_add(name.len());
+        if self.bytes > MOST_BYTES { Err(too_many(MOST_BYTES, "bytes of names")) } else { Ok(()) }
     }
 
     fn take(&mut self, meta: ObjectMeta) -> Result<(), Failed> {
@@ -89,8 +104,9 @@ impl Found {
             below(meta.location.as_ref(), asked).and_then(|_| below(meta.location.as_ref(), &self.root));
         if let Some(object) = object {
             if self.entries.len() == MOST {
-                return Err(too_many("objects"));
+                return Err(too_many(MOST, "objects"));
             }
+            self.hold(object)?;
             self.entries.push(Entry { object: object.to_owned(), length: meta.size });
         }
         Ok(())
@@ -112,6 +128,37 @@ fn below<'a>(object: &'a str, folder: &str) -> Option<&'a str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-fn too_many(what: &str) -> Failed {
-    Failed::because(Failure::TooLong, format!("the server lists too many {what}"))
+fn too_many(most: usize, what: &str) -> Failed {
+    Failed::because(Failure::TooLong, format!("the server lists more than {most} {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(name: String) -> ObjectMeta {
+        let last_modified = Default::default();
+        ObjectMeta { location: Path::from(name), last_modified, size: 1, e_tag: None, version: None }
+    }
+
+    #[test]
+    fn no_more_objects_are_taken_than_memory_is_meant_for() {
+        let mut found = Found::new(String::new(), "").unwrap();
+        for at in 0..MOST {
+            found.take(meta(at.to_string())).unwrap();
+        }
+        let failed = found.take(meta("one more".to_owned())).unwrap_err();
+        assert_eq!(failed.to_string(), "too long: the server lists more than 1000000 objects");
+    }
+
+    #[test]
+    fn no_more_bytes_of_names_are_taken_than_memory_is_meant_for() {
+        let mut found = Found::new(String::new(), "").unwrap();
+        let mebibyte = "x".repeat(1 << 20);
+        for _ in 0..MOST_BYTES >> 20 {
+            found.hold(&mebibyte).unwrap();
+        }
+        let failed = found.take(meta("y".to_owned())).unwrap_err();
+        assert_eq!(failed.to_string(), "too long: the server lists more than 268435456 bytes of names");
+    }
 }

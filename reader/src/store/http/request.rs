@@ -118,7 +118,7 @@ pub(super) fn again(request: &Request<RequestBody>) -> Option<Request<RequestBod
     let idempotent = match *request.method() {
         Method::GET | Method::HEAD | Method::OPTIONS => true,
         // With a condition the second would fail because the first did not.
-        Method::PUT => !conditional,
+        Method::PUT | Method::DELETE => !conditional,
         _ => request.method().as_str() == "PROPFIND",
     };
     let RequestBody::Whole(body) = request.body() else { return None };

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use object_store::ObjectStore;
 
 use super::exchange::ResponseBody;
 use super::objects::{ObjectNode, path_of};
 use super::request::RequestBody;
 use super::{failures, listing};
-use crate::store::address::{Server, encoded};
+use crate::store::address::{Server, decoded, encoded};
 use crate::store::memory::check_length;
 use crate::store::{Body, CellStore, Entry, Existing, Failed, Failure, Leg, NodeStore, Work};
 
@@ -142,11 +142,31 @@ impl ServerNode {
         }
         let failed = failures::answered(answer).await;
         match status {
-            // What nginx says of a folder.
-            StatusCode::CONFLICT => Err(Failed::because(Failure::Missing, failed.to_string())),
+            // What nginx says of a folder, and others of an object that is locked.
+            StatusCode::CONFLICT if self.lacks(&object).await => {
+                Err(Failed::because(Failure::Missing, failed.to_string()))
+            }
             _ => Err(failed),
         }
     }
+
+    /// Whether the server says that there is no such object: nothing at all, or a folder.
+    async fn lacks(&self, object: &str) -> bool {
+        let Ok(request) = self.request(Method::HEAD, object, RequestBody::empty()) else { return false };
+        let Ok(answer) = self.node.connector.send(request).await else { return false };
+        let status = answer.status();
+        let gone = failures::of_status(status) == Failure::Missing;
+        let folder = status.is_redirection()
+            && answer.headers().get(header::LOCATION).is_some_and(|to| is_folder(to, object));
+        finish(answer).await;
+        gone || folder
+    }
+}
+
+/// Whether this is where a server of files sends who asks for a folder without a slash at its end.
+fn is_folder(to: &HeaderValue, object: &str) -> bool {
+    let path = Uri::try_from(to.as_bytes()).ok().and_then(|to| decoded(to.path()));
+    path.is_some_and(|path| path.strip_suffix('/').is_some_and(|path| path.ends_with(&format!("/{object}"))))
 }
 
 /// Reads what is left of an answer, so that its connection can be used again.

@@ -1,7 +1,7 @@
 //! Servers that say one thing and send another: none of it is passed on as the bytes that were asked for.
 
 use super::peer::{OBJECT, Server, Watched};
-use crate::store::Failure;
+use crate::store::{Failure, NodeOptions, connect};
 
 /// Asks for bytes 3..10, and is answered with `answer` and the end of the connection.
 async fn told(answer: &str) -> (Result<(), Failure>, Vec<u8>) {
@@ -147,6 +147,49 @@ async fn the_body_of_an_error_is_not_read_for_ever() {
     assert_eq!(read.end().await.0.unwrap_err().kind, Failure::Refused);
     assert_eq!(node.connector.idle(), 0);
     endless.await.unwrap();
+}
+
+/// Answers the next request with a body that never ends.
+fn without_end(server: Server) -> tokio::task::JoinHandle<String> {
+    tokio::spawn(async move {
+        let mut peer = server.accept().await;
+        let request = peer.request().await;
+        peer.try_say("HTTP/1.1 207 Multi-Status\r\nContent-Type: text/xml\r\n\r\n").await;
+        while peer.try_say("x".repeat(1 << 20)).await {}
+        request
+    })
+}
+
+#[tokio::test]
+async fn a_listing_is_not_read_for_ever() {
+    let server = Server::new().await;
+    let address = server.url().parse().unwrap();
+    let endless = without_end(server);
+    let node = connect(&address, &NodeOptions::default()).unwrap();
+    let failed = node.list("").await.unwrap_err();
+    assert!(endless.await.unwrap().starts_with("PROPFIND "));
+    assert_eq!(failed.kind, Failure::TooLong, "{failed}");
+    assert!(failed.to_string().contains("more than 67108864 bytes"), "{failed}");
+}
+
+#[cfg(feature = "s3")]
+#[tokio::test]
+async fn a_listing_of_a_bucket_is_not_read_for_ever() {
+    let server = Server::new().await;
+    let mut options = NodeOptions { environment: false, ..NodeOptions::default() };
+    for (name, value) in [
+        ("endpoint", &*server.url()),
+        ("allow_http", "true"),
+        ("access_key_id", "key"),
+        ("secret_access_key", "secret"),
+    ] {
+        options.settings.push((name.to_owned(), value.to_owned()));
+    }
+    let endless = without_end(server);
+    let node = connect(&"s3://bucket".parse().unwrap(), &options).unwrap();
+    let failed = node.list("").await.unwrap_err();
+    assert!(endless.await.unwrap().starts_with("GET "));
+    assert_eq!(failed.kind, Failure::TooLong, "{failed}");
 }
 
 #[tokio::test]

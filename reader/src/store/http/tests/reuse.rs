@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use http::Request;
+use http::header::IF_MATCH;
+use http::{HeaderValue, Request};
 
 use super::peer::{OBJECT, Peer, Server, Watched, node, right_head, soon};
-use crate::store::Failure;
 use crate::store::http::request::RequestBody;
 use crate::store::http::{Connector, ConnectorOptions, ObjectNode};
+use crate::store::{Failed, Failure};
 
 /// A node with one idle connection, and the other end of that.
 async fn after_a_read(server: &Server, node: &ObjectNode) -> Peer {
@@ -138,6 +139,31 @@ async fn what_may_have_been_done_is_not_done_twice() {
     assert!(old.request().await.starts_with("POST "));
     drop(old);
     assert_eq!(soon(post).await.unwrap().unwrap_err().kind, Failure::Unreachable);
+}
+
+#[tokio::test]
+async fn a_delete_whose_idle_connection_dies_is_sent_again_unless_it_has_a_condition() {
+    for condition in [None, Some("\"version\"")] {
+        let server = Server::new().await;
+        let node = server.node();
+        let mut old = after_a_read(&server, &node).await;
+        let connector = node.connector.clone();
+        let mut request = Request::delete(format!("{}/o", server.url())).body(RequestBody::empty()).unwrap();
+        if let Some(version) = condition {
+            request.headers_mut().insert(IF_MATCH, HeaderValue::from_static(version));
+        }
+        let delete = tokio::spawn(async move { Ok::<_, Failed>(connector.send(request).await?.status()) });
+        assert!(old.request().await.starts_with("DELETE "));
+        drop(old);
+        if condition.is_none() {
+            let mut fresh = server.accept().await;
+            assert!(fresh.request().await.starts_with("DELETE "));
+            fresh.say("HTTP/1.1 204 No Content\r\n\r\n").await;
+            assert_eq!(soon(delete).await.unwrap().unwrap(), 204);
+        } else {
+            assert_eq!(soon(delete).await.unwrap().unwrap_err().kind, Failure::Unreachable);
+        }
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+#[cfg(feature = "s3")]
 use super::peer::soon;
 
 /// A request as it came: its head, and how long its body was.

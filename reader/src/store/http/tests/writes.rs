@@ -202,7 +202,6 @@ async fn a_delete_is_of_one_object_and_its_answer_has_its_kind() {
         ("202 Accepted", None),
         ("404 Not Found", Some(Failure::Missing)),
         ("410 Gone", Some(Failure::Missing)),
-        ("409 Conflict", Some(Failure::Missing)),
         ("403 Forbidden", Some(Failure::Refused)),
         ("405 Method Not Allowed", Some(Failure::Unsupported)),
         ("500 Internal Server Error", Some(Failure::Refused)),
@@ -213,6 +212,32 @@ async fn a_delete_is_of_one_object_and_its_answer_has_its_kind() {
         let asked = server.asked();
         assert_eq!(asked[0].line(), "DELETE /a%20b/c%20d/%C3%A9");
         assert_eq!(asked[0].header("depth"), Some("0"));
+    }
+}
+
+#[tokio::test]
+async fn a_delete_that_is_in_conflict_is_of_nothing_only_where_nothing_or_a_folder_is_there() {
+    for (looked, location, kind) in [
+        ("404 Not Found", "", Failure::Missing),
+        ("410 Gone", "", Failure::Missing),
+        ("301 Moved Permanently", "Location: /a%20b/c%20d/%C3%A9/\n", Failure::Missing),
+        ("301 Moved Permanently", "Location: http://host/a%20b/c%20d/\u{e9}/\n", Failure::Missing),
+        ("302 Found", "Location: http://host/enter/\n", Failure::Other),
+        ("301 Moved Permanently", "Location: http://host/a%20b/c%20d/%C3%A9\n", Failure::Other),
+        ("301 Moved Permanently", "", Failure::Other),
+        ("200 OK", "", Failure::Other),
+        ("403 Forbidden", "", Failure::Other),
+        ("500 Internal Server Error", "", Failure::Other),
+    ] {
+        let server = Script::new(move |asked| match asked.line().split_once(' ').unwrap() {
+            ("DELETE", _) => ("409 Conflict", String::new(), String::new()),
+            _ => (looked, location.to_owned(), String::new()),
+        })
+        .await;
+        let failed = node(&format!("{}/a%20b", server.url())).delete("c d/é").await.unwrap_err();
+        assert_eq!(failed.kind, kind, "{looked} {location}");
+        assert!(failed.to_string().contains("409"), "{failed}");
+        assert_eq!(server.lines(), ["DELETE /a%20b/c%20d/%C3%A9", "HEAD /a%20b/c%20d/%C3%A9"]);
     }
 }
 
