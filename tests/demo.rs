@@ -143,6 +143,20 @@ fn what_can_not_be_read_is_refused_with_its_name() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+#[test]
+fn a_chart_replaces_no_file_and_a_demo_without_a_place_for_it_does_not_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, nowhere) = (folder.path().join("old.svg"), folder.path().join("none/chart.svg"));
+    std::fs::write(&old, b"mine").unwrap();
+    for (path, code) in [(&old, 6), (&nowhere, 1)] {
+        let path = path.to_str().unwrap();
+        let output = run(&["--svg", path]);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(path) && output.stdout.is_empty());
+    }
+    assert_eq!(std::fs::read(&old).unwrap(), b"mine");
+}
+
 /// A demo under way, and its servers.
 #[cfg(target_os = "linux")]
 struct UnderWay {

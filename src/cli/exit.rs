@@ -63,10 +63,15 @@ impl Stop {
     pub(crate) fn report(&self) -> ExitCode {
         // Nobody is left to tell where the reader of the output has gone.
         if self.exit != Exit::Closed {
-            eprintln!("hedgerow: {}", one_line(&self.text));
+            complain(&self.text);
         }
         ExitCode::from(self.exit as u8)
     }
+}
+
+/// Prints a line on what went wrong.
+pub(crate) fn complain(text: &str) {
+    eprintln!("hedgerow: {}", one_line(text));
 }
 
 /// Output that could not be written.

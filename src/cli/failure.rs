@@ -55,6 +55,10 @@ pub(crate) fn of_demo(error: &DemoError) -> Stop {
         DemoError::Broken(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             Stop::new(Exit::Closed, "the reader of the output has gone")
         }
+        // The chart's, which is the only file that the demo makes.
+        DemoError::Broken(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {
+            Stop::because(Exit::Exists, "the demo did not begin", error)
+        }
         _ => Stop::because(Exit::Failed, "the demo failed", error),
     }
 }

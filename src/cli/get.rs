@@ -1,6 +1,6 @@
 //! `hedgerow get`: reads a file, or a part of it, without waiting for slow nodes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use clap::Args;
@@ -18,6 +18,9 @@ use super::{Context, failure, say};
 
 /// A part of a file is read in pieces of so many bytes.
 const PIECE: u64 = 16 << 20;
+
+/// How long the end waits for reads that are given up: one on a disk that hangs ends with the process.
+const ENDING: Duration = Duration::from_secs(1);
 
 /// Read a file, or a part of it
 ///
@@ -65,7 +68,7 @@ pub(crate) async fn run(args: &GetArgs, context: &Context) -> Outcome {
     let client = Client::new(args.hedging.client()?)
         .map_err(|error| Stop::because(Exit::Failed, "can't read", &error))?;
     let done = context.interrupt.unless(read(args, &nodes, &client, context)).await;
-    client.shutdown().await;
+    let _ = tokio::time::timeout(ENDING, client.shutdown()).await;
     done
 }
 

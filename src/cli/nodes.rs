@@ -118,14 +118,20 @@ impl NodeArgs {
 
 impl Given {
     fn parse(text: &str) -> Result<Self, String> {
-        let plain = |label: &str| {
-            !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
-        };
+        // As much as HOST:PORT needs, and [ADDRESS]:PORT.
+        let legal = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '[' | ']');
+        let plain = |label: &str| !label.is_empty() && label.chars().all(legal);
         let (label, address) = match text.split_once('=') {
             Some((label, address)) if plain(label.trim()) => (Some(label.trim().to_owned()), address.trim()),
             _ => (None, text.trim()),
         };
-        let mut address: Address = address.parse().map_err(|error: AddressError| error.to_string())?;
+        let mut address: Address =
+            address.parse().map_err(|error: AddressError| match text.split_once("://") {
+                Some((before, _)) if label.is_none() && before.contains('=') => {
+                    format!("{error}; a label has letters, digits and - _ . : [ ] only")
+                }
+                _ => error.to_string(),
+            })?;
         // A file remembers where its nodes were, and the same folder is to be known again from anywhere.
         if !address.is_remote() {
             let path =
@@ -251,11 +257,26 @@ mod tests {
 
     #[test]
     fn a_label_stands_before_the_first_equals_sign_unless_that_is_part_of_the_address() {
-        let nodes = given(&["n-1=/data", "http://host/a=b", "./a=b/c", "x.y = s3://bucket/p"]);
+        let nodes = given(&[
+            "n-1=/data",
+            "http://host/a=b",
+            "./a=b/c",
+            "host1:8080=http://host1:8080/x",
+            "x.y = s3://bucket/p",
+        ]);
         let label = |node: &Given| node.label.clone();
         let labels: Vec<_> = nodes.iter().map(label).collect();
-        assert_eq!(labels, [Some("n-1".to_owned()), None, None, Some("x.y".to_owned())]);
+        let some = |label: &str| Some(label.to_owned());
+        assert_eq!(labels, [some("n-1"), None, None, some("host1:8080"), some("x.y")]);
         assert_eq!(nodes.last().map(|node| node.address.to_string()), Some("s3://bucket/p".to_owned()));
+    }
+
+    #[test]
+    fn a_label_that_can_not_be_is_refused_and_not_taken_for_a_folder() {
+        for text in ["rack 1 = https://u:hunter2@host/x", "rack/1=http://u:hunter2@host"] {
+            let why = Given::parse(text).err().expect(text);
+            assert!(why.contains("a label has") && !why.contains("hunter2"), "{why}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where `get` writes to: nothing stands under the output's name before it is whole.
 
+use std::fs::Permissions;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,8 @@ pub(crate) enum Target {
         written: NamedTempFile,
         path: PathBuf,
         overwrite: bool,
+        /// Those of the file that is replaced.
+        permissions: Option<Permissions>,
     },
 }
 
@@ -36,6 +39,7 @@ impl Target {
             }
         };
         let cannot = |error: io::Error| failure::of_path(format!("can't write {}", path.display()), &error);
+        let mut permissions = None;
         let path = match std::fs::metadata(&path) {
             Ok(found) if found.is_dir() => {
                 return Err(Stop::failed(format!("can't write {}: it is a folder", path.display())));
@@ -43,18 +47,23 @@ impl Target {
             Ok(found) if !found.is_file() => return Ok(Self::Special(path)),
             Ok(_) if !overwrite => return Err(exists(&path)),
             // A link stays, and what it leads to is replaced.
-            Ok(_) => std::fs::canonicalize(&path).map_err(cannot)?,
+            Ok(found) => {
+                permissions = Some(found.permissions());
+                std::fs::canonicalize(&path).map_err(cannot)?
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.clone(),
             Err(error) => return Err(cannot(error)),
         };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         builder.prefix(".hedgerow-").suffix(".part");
-        // As of any new file: what the umask leaves of it.
+        // As of any new file: what the umask leaves of it. What replaces a file is its owner's alone until it is whole.
         #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        if permissions.is_none() {
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        }
         let written = builder.tempfile_in(folder).map_err(cannot)?;
-        Ok(Self::File { written, path, overwrite })
+        Ok(Self::File { written, path, overwrite, permissions })
     }
 
     /// What to write the bytes to.
@@ -71,9 +80,15 @@ impl Target {
         matches!(self, Self::Stdout)
     }
 
-    /// Everything is written: puts it under its name.
+    /// Everything is written: makes it last, and puts it under its name.
     pub(crate) fn finish(self) -> Result<(), Stop> {
-        let Self::File { written, path, overwrite } = self else { return Ok(()) };
+        let Self::File { written, path, overwrite, permissions } = self else { return Ok(()) };
+        let file = written.as_file();
+        let ready = match permissions {
+            Some(permissions) => file.set_permissions(permissions).and_then(|()| file.sync_all()),
+            None => file.sync_all(),
+        };
+        ready.map_err(|error| failure::of_path(format!("can't write {}", path.display()), &error))?;
         let kept = if overwrite { written.persist(&path) } else { written.persist_noclobber(&path) };
         match kept {
             Ok(_) => Ok(()),

@@ -17,6 +17,7 @@ mod terminal;
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Write as _, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use hedge_core::Span;
 use hedgerow_reader::{Client, Opened};
 use indicatif::{ProgressBar, ProgressStyle};
+use tempfile::TempPath;
 
 use cluster::Cluster;
 use pace::{Arrival, Schedule, drive};
@@ -92,7 +94,7 @@ pub(crate) struct DemoArgs {
     /// One object of JSON a line and run, and nothing else
     #[arg(long)]
     json: bool,
-    /// A chart of all runs, written to this file
+    /// A chart of all runs, written to this file, which must not be there yet
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -171,6 +173,7 @@ impl From<io::Error> for DemoError {
 pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), DemoError> {
     let args = &args;
     let source = source(args)?;
+    let chart = args.svg.as_deref().map(new_file).transpose()?;
     let terminal = Terminal::detect();
     let scenarios: Vec<&Scenario> =
         if args.scenario.is_empty() { SCENARIOS.iter().collect() } else { args.scenario.clone() };
@@ -207,8 +210,9 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), DemoError> {
     if !quiet {
         print(&format!("\n{}", terminal.paint(Look::Bold, &closing::closing(&runs))))?;
     }
-    if let Some(path) = &args.svg {
-        std::fs::write(path, chart::chart(&runs, &about)).map_err(|error| at(path, &error))?;
+    if let Some((mut file, path)) = chart {
+        file.write_all(chart::chart(&runs, &about).as_bytes()).map_err(|error| at(&path, &error))?;
+        let path = path.keep().map_err(|error| at(&error.path, &error.error))?;
         if !quiet {
             print(&format!("The chart is in {}.", path.display()))?;
         }
@@ -279,6 +283,17 @@ fn source(args: &DemoArgs) -> io::Result<Source> {
         _ => return Ok(source),
     };
     Err(at(path, &io::Error::new(io::ErrorKind::InvalidInput, wrong)))
+}
+
+/// A new file for the chart, made before anything is measured for it; gone again unless its path is kept.
+fn new_file(path: &Path) -> io::Result<(File, TempPath)> {
+    let made = File::create_new(path).and_then(|file| Ok((file, TempPath::try_from_path(path)?)));
+    made.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            io::Error::new(error.kind(), format!("{} is there already", path.display()))
+        }
+        _ => at(path, &error),
+    })
 }
 
 fn at(path: &Path, error: &io::Error) -> io::Error {

@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -12,6 +13,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::body::{self, Body, Faulty};
 use super::fault::Fault;
@@ -31,6 +33,8 @@ pub(super) struct Service {
     pub(super) capacity: Arc<Capacity>,
     pub(super) write: bool,
     pub(super) log: bool,
+    /// How long a client may keep a connection waiting.
+    pub(super) client_timeout: Duration,
 }
 
 /// The end of a connection without an answer.
@@ -182,9 +186,14 @@ impl Service {
         let folder = self.folder.clone();
         let mut draft = blocking(move || folder.draft()).await?;
         let mut body = request.into_body();
-        while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else {
-                return Ok(failed(StatusCode::BAD_REQUEST, "the body ends too early\n"));
+        loop {
+            let frame = match timeout(self.client_timeout, body.frame()).await {
+                Ok(Some(Ok(frame))) => frame,
+                Ok(None) => break,
+                Ok(Some(Err(_))) => {
+                    return Ok(failed(StatusCode::BAD_REQUEST, "the body ends too early\n"));
+                }
+                Err(_) => return Ok(failed(StatusCode::REQUEST_TIMEOUT, "the body does not go on\n")),
             };
             if let Ok(piece) = frame.into_data() {
                 draft = blocking(move || draft.write(&piece).map(|()| draft)).await?;

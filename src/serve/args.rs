@@ -46,6 +46,10 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     log: bool,
 
+    /// Give up a client that keeps a connection waiting for so long: for a request, for more of one, or by not taking an answer
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = client_timeout)]
+    client_timeout: Duration,
+
     /// Serve at most so many requests at a time; others wait, first come, first served
     #[arg(long, value_name = "COUNT", value_parser = workers, help_heading = "Limited capacity")]
     workers: Option<NonZeroUsize>,
@@ -76,10 +80,17 @@ pub(super) fn workers(text: &str) -> Result<NonZeroUsize, String> {
     }
 }
 
+fn client_timeout(text: &str) -> Result<Duration, String> {
+    match fault::time(text)? {
+        Duration::ZERO => Err("no client is that fast".to_owned()),
+        time => Ok(time),
+    }
+}
+
 impl From<ServeArgs> for ServeOptions {
     fn from(args: ServeArgs) -> Self {
         let ServeArgs { folder, listen, write, log, workers, service_time, skip_gone, .. } = args;
-        let ServeArgs { fault, control, .. } = args;
-        Self { folder, listen, write, log, workers, service_time, skip_gone, fault, control }
+        let ServeArgs { client_timeout, fault, control, .. } = args;
+        Self { folder, listen, write, log, client_timeout, workers, service_time, skip_gone, fault, control }
     }
 }

@@ -26,9 +26,6 @@ const CONNECTIONS: usize = 1024;
 /// Bytes of a request's head.
 const HEAD: usize = 32 << 10;
 
-/// How long a connection may take for the head of its next request.
-const IDLE: Duration = Duration::from_secs(60);
-
 /// How long requests under way may take when the server ends.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -135,10 +132,11 @@ async fn connection(
     // Without it the last part of an answer may wait for the client's acknowledgement.
     let _refused = stream.set_nodelay(true);
     let hang_up = HangUp::default();
-    let wire = Wire::new(stream, hang_up.clone());
+    let client_timeout = service.client_timeout;
+    let wire = Wire::new(stream, hang_up.clone(), client_timeout);
     let answers = service_fn(move |request| Arc::clone(&service).answer(request, hang_up.clone()));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_header_size(HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(client_timeout).max_header_size(HEAD);
     let mut serving = pin!(http.serve_connection(wire, answers));
     loop {
         tokio::select! {

@@ -4,13 +4,20 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, OpenOptions};
 
 use super::memory::Memory;
 use super::path::HIDDEN;
+
+/// How the names of files begin that are still being written.
+const DRAFT: &str = ".hedgerow-put-";
+
+/// A file that is being written is locked; one that is younger than this may not be locked yet.
+const YOUNG: Duration = Duration::from_secs(60);
 
 /// A folder, or what stands for it. Every method but [`open`](Self::open) takes names relative to it, and blocks.
 #[derive(Clone, Debug)]
@@ -126,10 +133,35 @@ impl Folder {
         };
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-        let name = format!("{HIDDEN}put-{:016x}", u64::from_le_bytes(random));
+        let name = format!("{DRAFT}{:016x}", u64::from_le_bytes(random));
         let file = dir.open_with(&name, OpenOptions::new().write(true).create_new(true))?.into_std();
+        // Where there are no locks, what a killed server left is never swept.
+        let _ = file.try_lock();
         Ok(Draft::File(FileDraft { dir: Arc::clone(dir), name: Some(name), file }))
     }
+
+    /// Removes what killed servers left half-written, as far as that can be done.
+    pub(super) fn sweep(&self) {
+        let Self::Disk(dir) = self else { return };
+        let Ok(entries) = dir.entries() else { return };
+        for entry in entries.flatten() {
+            if entry.file_name().to_str().is_some_and(|name| name.starts_with(DRAFT)) {
+                // It stays, and harms nobody.
+                let _ = sweep(&entry);
+            }
+        }
+    }
+}
+
+/// Removes a draft that nobody writes.
+fn sweep(draft: &DirEntry) -> io::Result<()> {
+    // A pipe would wait for its other end.
+    if !draft.file_type()?.is_file() {
+        return Ok(());
+    }
+    let file = draft.open()?.into_std();
+    let age = file.metadata()?.modified()?.elapsed().unwrap_or_default();
+    if age >= YOUNG && file.try_lock().is_ok() { draft.remove_file() } else { Ok(()) }
 }
 
 impl Object {
@@ -222,18 +254,14 @@ impl FileDraft {
     fn publish(mut self, object: &str, keep_existing: bool) -> io::Result<bool> {
         self.file.sync_all()?;
         let Some(draft) = &self.name else { return Err(io::ErrorKind::NotFound.into()) };
-        let dir = &self.dir;
+        let (dir, around) = (&self.dir, object.rsplit_once('/').map(|(around, _)| around));
         let mut tries = 0;
         loop {
-            if let Some((around, _)) = object.rsplit_once('/') {
-                dir.create_dir_all(around)?;
-            }
+            let made = around.map_or(Ok(()), |around| make_folders(dir, around));
             // A link fails where there is such a name, a renaming replaces it.
-            let done = if keep_existing {
-                dir.hard_link(draft, dir, object)
-            } else {
-                dir.rename(draft, dir, object)
-            };
+            let done = made.and_then(|()| {
+                if keep_existing { dir.hard_link(draft, dir, object) } else { dir.rename(draft, dir, object) }
+            });
             match done {
                 Ok(()) => break,
                 Err(error) if keep_existing && error.kind() == io::ErrorKind::AlreadyExists => {
@@ -247,7 +275,42 @@ impl FileDraft {
         if !keep_existing {
             self.name = None;
         }
+        sync(&self.dir, around.unwrap_or("."))?;
         Ok(true)
+    }
+}
+
+/// Makes a folder and those around it, and makes them last.
+fn make_folders(dir: &Dir, folder: &str) -> io::Result<()> {
+    if dir.is_dir(folder) {
+        return Ok(());
+    }
+    let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+    let mut around = ".";
+    for folder in ends.filter_map(|end| folder.get(..end)) {
+        match dir.create_dir(folder) {
+            Ok(()) => sync(dir, around)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        around = folder;
+    }
+    Ok(())
+}
+
+/// Makes the entries of a folder last.
+fn sync(dir: &Dir, folder: &str) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
+    match dir.open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems have no such thing.
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        // Deleted just now, with all that was in it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }
 
@@ -265,4 +328,36 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn drafts_of_killed_servers_are_swept_and_no_others() {
+        let here = tempfile::tempdir().expect("a folder");
+        let long_ago = SystemTime::now() - 2 * YOUNG;
+        let file = |name: &str, modified| {
+            let file = File::create_new(here.path().join(name)).expect("a file");
+            file.set_modified(modified).expect("a time");
+            file
+        };
+        drop(file(".hedgerow-put-left", long_ago));
+        drop(file(".hedgerow-put-young", SystemTime::now()));
+        drop(file("object", long_ago));
+        let folder = Folder::open(here.path()).expect("the folder");
+        let Draft::File(draft) = folder.draft().expect("a draft") else { panic!("a folder on a disk") };
+        draft.file.set_modified(long_ago).expect("a time");
+        folder.sweep();
+        let mut left: Vec<_> = std::fs::read_dir(here.path()).expect("the folder").flatten().collect();
+        left.retain(|entry| draft.name.as_ref().is_none_or(|name| **name != *entry.file_name()));
+        let mut left: Vec<_> = left.iter().map(|entry| entry.file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".hedgerow-put-young", "object"]);
+        assert!(draft.publish("a/b/object", true).expect("an object"));
+        assert!(folder.has("a/b/object").expect("an object"));
+    }
 }

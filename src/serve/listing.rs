@@ -95,10 +95,18 @@ impl Listing {
                 continue;
             }
             let name = if around.is_empty() { name } else { format!("{around}/{name}") };
-            match self.one(name, entry.file_type()?.is_symlink()) {
-                // Deleted since its folder was read, or a link that leads nowhere or outside.
+            let link = entry.file_type()?.is_symlink();
+            match self.one(name, link) {
+                // It leads nowhere, outside, or round in circles.
+                Err(_) if link => {}
+                // Deleted or replaced since its folder was read, or not to be read.
                 Err(error)
-                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {}
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound
+                            | io::ErrorKind::NotADirectory
+                            | io::ErrorKind::PermissionDenied
+                    ) => {}
                 done => done?,
             }
         }

@@ -50,6 +50,8 @@ pub(crate) struct ServeOptions {
     pub(crate) write: bool,
     /// Whether each request is a line on standard error.
     pub(crate) log: bool,
+    /// How long a client may keep a connection waiting.
+    pub(crate) client_timeout: Duration,
     /// Requests served at a time; `None`: any number.
     pub(crate) workers: Option<NonZeroUsize>,
     /// How long each request occupies a worker.
@@ -109,6 +111,9 @@ pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Resu
         Some(path) => Folder::open(&path).map_err(|error| ServeError::Folder(path, error))?,
         None => Folder::Memory(Memory::default()),
     };
+    if write {
+        folder.sweep();
+    }
     let failed = |error| ServeError::Listen(listen, error);
     let port = Port::bind(listen).map_err(failed)?;
     let address = port.address();
@@ -116,7 +121,8 @@ pub(crate) async fn serve(options: ServeOptions, end: CancellationToken) -> Resu
     let workers =
         options.workers.map(|workers| Workers::new(workers, options.service_time, options.skip_gone));
     let capacity = Arc::new(Capacity::new(workers));
-    let service = Service { folder, faults, capacity: Arc::clone(&capacity), write, log };
+    let client_timeout = options.client_timeout;
+    let service = Service { folder, faults, capacity: Arc::clone(&capacity), write, log, client_timeout };
     let mut connections = Connections::new(port, service, fault);
     connections.switch(options.fault).await.map_err(failed)?;
 

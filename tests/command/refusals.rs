@@ -55,6 +55,20 @@ fn an_output_that_is_there_is_kept_unless_it_may_be_replaced() {
     nine.done(&["get", "file", "-o", "/dev/null"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn what_replaces_a_private_file_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let nine = Nine::new();
+    nine.put("file", b"from the nodes");
+    let mine = nine.file("file", b"mine");
+    for mode in [0o600, 0o640] {
+        fs::set_permissions(&mine, fs::Permissions::from_mode(mode)).expect("a mode");
+        nine.done(&["get", "file", "--overwrite"]);
+        assert_eq!(fs::metadata(&mine).expect("it is there").permissions().mode() & 0o777, mode);
+    }
+}
+
 #[test]
 fn a_put_that_a_node_refuses_fails_and_leaves_nothing() {
     let nine = Nine::new();
@@ -63,6 +77,20 @@ fn a_put_that_a_node_refuses_fails_and_leaves_nothing() {
     fs::write(nine.node(5), b"no folder").expect("a file in its place");
     nine.run(&["put", &source, "file"]).with(1).saying(&["n5"]);
     assert!(nine.objects().is_empty(), "{:?}", nine.objects());
+}
+
+#[test]
+fn a_list_names_the_nodes_that_are_missing_in_it_and_fails() {
+    let nine = Nine::new();
+    nine.put("file", b"bytes");
+    fs::remove_dir_all(nine.node(2)).expect("a folder goes");
+    fs::remove_dir_all(nine.node(7)).expect("a folder goes");
+    fs::write(nine.node(7), b"no folder").expect("a file in its place");
+    let ran = nine.run(&["ls", "--long"]).with(1);
+    assert_eq!(ran.text(), "7 of 9  file\n");
+    for named in ["can't list n2: ", "can't list n7: ", "2 of 9 nodes"] {
+        assert!(ran.err.contains(named), "no {named:?} in: {}", ran.err);
+    }
 }
 
 #[test]

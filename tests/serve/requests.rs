@@ -188,7 +188,9 @@ async fn a_list_has_every_object_and_its_length() {
     server.add("other", b"1");
     server.add(".hedgerow-put-1", b"hidden");
     #[cfg(unix)]
-    for (to, link) in [("..", "name/up"), (".", "name/round"), ("nowhere", "name/broken")] {
+    for (to, link) in
+        [("..", "name/up"), (".", "name/round"), ("nowhere", "name/broken"), ("loop", "name/loop")]
+    {
         std::os::unix::fs::symlink(to, server.folder.path().join(link)).expect("a link");
     }
     let list = async |path: &str, depth: &str| {

@@ -136,3 +136,13 @@ async fn what_is_deleted_is_gone_with_the_folders_that_are_empty_then() {
     assert_eq!(server.ask("DELETE /a/p").await.head.status, 204);
     assert!(server.folder.path().exists());
 }
+
+#[tokio::test]
+async fn a_client_that_stops_in_mid_put_is_given_up_and_leaves_nothing() {
+    let server = Server::start(&["--write", "--client-timeout", "200ms"]).await;
+    let mut connection = server.connect().await;
+    connection.request("PUT /o\nContent-Length: 10").await.expect("a request");
+    connection.send("12345").await.expect("half of the body");
+    assert_eq!(connection.head().await.expect("an answer").status, 408);
+    comes_to(server.folder.path(), &[]).await;
+}

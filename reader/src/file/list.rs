@@ -4,7 +4,16 @@ use std::collections::BTreeMap;
 
 use super::ask::{LISTING, all, failure, limited};
 use super::names::{check_name, manifest_object};
-use super::{FileError, Node};
+use super::{FileError, Node, NodeFailure};
+
+/// What was found, and what could not be looked through.
+#[derive(Debug)]
+pub struct Listing {
+    /// The files, by name.
+    pub files: Vec<Listed>,
+    /// The nodes that could not be listed: files that only they know of are missing.
+    pub failed: Vec<NodeFailure>,
+}
 
 /// A file that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,14 +25,14 @@ pub struct Listed {
 }
 
 /// The files whose names begin with the folder `prefix` (empty: all), by name, on all nodes that can list; the file called `prefix`
-/// too.
+/// too. With them the nodes that can't.
 ///
 /// It reads names alone: whether a manifest is in force, [`open`](super::open) tells.
 ///
 /// # Errors
 ///
 /// [`FileError::NoList`] if no node can; [`FileError::Name`] for a prefix in which there can be no file.
-pub async fn list(nodes: &[Node], prefix: &str) -> Result<Vec<Listed>, FileError> {
+pub async fn list(nodes: &[Node], prefix: &str) -> Result<Listing, FileError> {
     if !prefix.is_empty() {
         check_name(prefix).map_err(|rule| FileError::Name { name: prefix.to_owned(), rule })?;
     }
@@ -46,5 +55,6 @@ pub async fn list(nodes: &[Node], prefix: &str) -> Result<Vec<Listed>, FileError
     if failed.len() == nodes.len() {
         return Err(FileError::NoList { failed });
     }
-    Ok(files.into_iter().map(|(name, copies)| Listed { name, copies }).collect())
+    let files = files.into_iter().map(|(name, copies)| Listed { name, copies }).collect();
+    Ok(Listing { files, failed })
 }

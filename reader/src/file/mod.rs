@@ -32,7 +32,7 @@ use std::sync::Arc;
 use crate::NodeStore;
 
 pub use error::{FileError, NodeFailure};
-pub use list::{Listed, list};
+pub use list::{Listed, Listing, list};
 pub use manifest::{FileId, Manifest, ManifestError, NodeEntry};
 pub use names::NameRule;
 pub use open::{Opened, open};

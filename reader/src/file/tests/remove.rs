@@ -65,7 +65,7 @@ async fn a_new_file_takes_the_place_of_what_a_removed_one_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_are_listed_by_name_with_their_copies() {
+async fn files_are_listed_by_name_with_their_copies_and_nodes_that_can_not_list_are_named() {
     let (odds, nodes) = odd(5);
     for name in ["b", "a/x", "a/x/y", "a"] {
         write(name, &nodes, b"x", &small()).await.unwrap();
@@ -78,9 +78,12 @@ async fn files_are_listed_by_name_with_their_copies() {
     odds[3].rule(|op, _| (op == Op::List).then_some(Instead::Fail(Failure::Unsupported)));
     let listed = |name: &str, copies| Listed { name: name.to_owned(), copies };
     let all = [listed("a", 4), listed("a/x", 3), listed("a/x/y", 4), listed("b", 4)];
-    assert_eq!(list(&nodes, "").await.unwrap(), all);
-    assert_eq!(list(&nodes, "a/x").await.unwrap(), all[1..3]);
-    assert_eq!(list(&nodes, "c").await.unwrap(), []);
+    for (prefix, files) in [("", &all[..]), ("a/x", &all[1..3]), ("c", &[])] {
+        let listing = list(&nodes, prefix).await.unwrap();
+        assert_eq!(listing.files, files);
+        let failed: Vec<_> = listing.failed.iter().map(|failure| &failure.node[..]).collect();
+        assert_eq!(failed, ["n3"], "{prefix:?}");
+    }
     for odd in &odds {
         odd.dead();
     }
