@@ -1,6 +1,7 @@
 //! Deleting the objects of a version of a file: of one that is replaced or removed, and of one that was never in force.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -130,17 +131,30 @@ fn collect(nodes: &[Node], swept: Vec<(u64, Result<(), Failed>)>) -> (u64, Vec<N
 }
 
 /// Cleans up after a writer that ended in the middle: if what it wrote never came into force, all of it goes; if it did, what it
-/// replaced. Returns where that failed.
+/// replaced; and nothing where the answers of `nodes` leave that open. Returns where that failed.
 pub(super) async fn clean_up(name: &str, nodes: &[Node], work: Work) -> Vec<NodeFailure> {
     let Work { version, replaces } = work;
     let answers = Answers::of_all(name, nodes).await;
     let manifests = answers.manifests();
-    let in_force = manifests.iter().find(|manifest| !answers.is_void(manifest));
-    if manifests.iter().any(|manifest| manifest.id == version.id && !answers.is_void(manifest)) {
+    let in_force =
+        manifests.iter().find(|manifest| !answers.is_void(manifest) && !answers.is_outvoted(manifest));
+    let mut ours = manifests.iter().filter(|manifest| manifest.id == version.id);
+    if ours.clone().any(|manifest| answers.is_held(manifest)) {
         return match replaces {
-            Some(old) => collect(nodes, all(nodes, |node| sweep(name, node, old, None)).await).1,
-            None => Vec::new(),
+            Some(old) if nodes.len() >= old.nodes => {
+                collect(nodes, all(nodes, |node| sweep(name, node, old, None)).await).1
+            }
+            _ => Vec::new(),
         };
+    }
+    let unasked = answers.failed().filter(|(_, failed)| failed.kind != Failure::Corrupt);
+    let unasked = unasked.filter_map(|(index, failed)| Some(failure(nodes.get(index)?, again(failed))));
+    // Nodes that were not given may have it in force; and so may these, if some have lost their copies.
+    let void = |manifest: &Arc<Manifest>| {
+        answers.is_surely_void(manifest) && answers.holding(manifest) <= usize::from(manifest.m)
+    };
+    if nodes.len() < version.nodes || !ours.all(void) {
+        return unasked.collect();
     }
     // First the manifests, so that nobody opens what is going to be deleted.
     let places = in_force.map(|manifest| answers.places(manifest).unwrap_or_default());
@@ -158,8 +172,7 @@ pub(super) async fn clean_up(name: &str, nodes: &[Node], work: Work) -> Vec<Node
     .await;
     let mut left = undone.into_iter().flatten().collect::<Vec<_>>();
     // A node that can't be asked may know that it is in force.
-    let unasked = answers.failed().filter(|(_, failed)| failed.kind != Failure::Corrupt);
-    left.extend(unasked.filter_map(|(index, failed)| Some(failure(nodes.get(index)?, again(failed)))));
+    left.extend(unasked);
     if left.is_empty() {
         left = collect(nodes, all(nodes, |node| sweep(name, node, version, None)).await).1;
     }

@@ -3,6 +3,7 @@
 use std::error::Error as _;
 
 use super::ask::Answer;
+use super::manifest::MOST_GENERATION;
 use super::{Fault, FileError, FileId, Manifest, ManifestError, Opened};
 use crate::Failure;
 
@@ -106,11 +107,16 @@ pub(super) fn next_generation(file: &Opened, copies: &[Copy]) -> Result<u64, Fil
             Copy::Right | Copy::Wrong(_) | Copy::Unknown(_) => {}
         }
     }
-    let next = highest.checked_add(1);
+    after(highest)
+}
+
+/// The generation after `highest`.
+pub(super) fn after(highest: u64) -> Result<u64, FileError> {
+    let next = highest.checked_add(1).filter(|next| *next <= MOST_GENERATION);
     next.ok_or(FileError::Shape(ManifestError::Limit {
         field: "generation",
         found: highest,
         least: 1,
-        most: u64::MAX - 1,
+        most: MOST_GENERATION - 1,
     }))
 }

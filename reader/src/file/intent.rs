@@ -167,7 +167,20 @@ impl<'a> Intent<'a> {
     ) -> Result<Self, FileError> {
         let mut intent = Self { name, nodes, work, dead: Vec::new() };
         for attempt in 1.. {
-            intent.dead.extend(clear(name, nodes, Some(work.version.id), abandoned, everywhere).await?);
+            match clear(name, nodes, Some(work.version.id), abandoned, everywhere).await {
+                Ok(dead) => intent.dead.extend(dead),
+                // The one that is to withdraw is still there.
+                Err(FileError::Busy { .. }) if attempt > 1 && attempt < TRIES => {
+                    sleep(BETWEEN_TRIES).await;
+                    continue;
+                }
+                Err(error) => {
+                    if attempt > 1 {
+                        intent.withdraw().await;
+                    }
+                    return Err(error);
+                }
+            }
             let text = work.text(false);
             let object = intent_object(name);
             let done = all(nodes, |node| write(node, &object, Existing::Keep, text.clone())).await;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::failure;
 use super::clean::delete_all;
-use super::commit::{commit, with_left};
+use super::commit::{commit, uncertain, with_left};
 use super::copies::{Copy, next_generation};
 use super::intent::{ABANDONED, Intent, Version, Work};
 use super::piece::Unbuildable;
@@ -263,7 +263,10 @@ pub async fn repair(
             // What has moved stays if a manifest that is not ours may name it; the next repair writes over it.
             let known = |copy: &Copy| matches!(copy, Copy::Right | Copy::Wrong(_));
             let mut left = Vec::new();
-            if !done.moved.is_empty() && scan.copies().await.iter().all(known) {
+            // After another writer took over, it may be theirs.
+            let theirs = matches!(error, FileError::TakenOver { .. } | FileError::Changed { .. });
+            let certain = !theirs && uncertain(&error).is_empty();
+            if certain && !done.moved.is_empty() && scan.copies().await.iter().all(known) {
                 left = remove(file, nodes, done.moved).await;
             }
             intent.end(&[]).await;

@@ -89,3 +89,23 @@ async fn files_are_listed_by_name_with_their_copies() {
         other => panic!("{other:?}"),
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn removing_from_a_few_of_its_nodes_leaves_a_file_whose_writer_died_after_its_commit() {
+    let (odds, nodes) = odd(5);
+    let bytes = content(2 * GROUP, 1);
+    let manifest = write("a", &nodes, &bytes, &small()).await.unwrap();
+    let intent = format!(
+        r#"{{"format":"hedgerow-intent","version":1,"id":"{}","cells":5,"nodes":5,"replaces":null,"time":0,"ended":true}}"#,
+        manifest.id
+    );
+    // The two that were given did not take the manifest.
+    for odd in &odds[..2] {
+        let mut objects = odd.memory.objects();
+        objects.remove("a/manifest.json");
+        objects.insert("a/intent.json".into(), intent.clone().into());
+    }
+    let error = remove("a", &nodes[..2]).await.unwrap_err();
+    assert!(matches!(error, FileError::NotFound { missing: 2, .. }), "{error}");
+    assert!(read_back("a", &nodes).await == bytes);
+}
