@@ -9,6 +9,7 @@ use futures_util::stream::iter;
 
 use super::ask::{LISTING_FILE, again, all, delete, failure, limited, within, write};
 use super::intent::{Version, Work};
+use super::manifest::MOST_GROUPS;
 use super::names::manifest_object;
 use super::newest::Answers;
 use super::{Manifest, Node, NodeFailure};
@@ -50,10 +51,10 @@ pub(super) async fn sweep(
     named: Option<HashSet<String>>,
 ) -> (u64, Result<(), Failed>) {
     let folder = format!("{name}/{}", version.id);
-    let listed = match limited(LISTING_FILE, node.store.list(&folder)).await {
+    let mut listed: Vec<String> = match limited(LISTING_FILE, node.store.list(&folder)).await {
         Ok(entries) => entries.into_iter().map(|entry| entry.object).collect(),
         Err(failed) if failed.kind == Failure::Unsupported => match named {
-            Some(named) => named,
+            Some(named) => named.into_iter().collect(),
             None => match tried(&folder, node, version).await {
                 Ok(found) => found,
                 Err(failed) => return (0, Err(failed)),
@@ -62,16 +63,24 @@ pub(super) async fn sweep(
         Err(failed) => return (0, Err(failed)),
     };
     // Backwards, so that what is left by an interruption is found from the front.
-    let mut listed = listed.into_iter().collect::<Vec<_>>();
     listed.sort_by_key(|object| std::cmp::Reverse((object.len(), object.clone())));
     delete_all(node, listed).await
 }
 
 /// The objects that are there, on a node that can't list. Groups are written in order, and any N groups of a writer have a cell on each of
 /// its N nodes; so one more than N without any is the end.
-async fn tried(folder: &str, node: &Node, version: Version) -> Result<HashSet<String>, Failed> {
-    let (mut found, mut without) = (HashSet::new(), 0);
-    for group in 0_u64.. {
+async fn tried(folder: &str, node: &Node, version: Version) -> Result<Vec<String>, Failed> {
+    // No writer makes this one. A node that has it says so of all, without end.
+    match within(node.store.length(&format!("{folder}/g{MOST_GROUPS}.c0"))).await {
+        Err(failed) if failed.kind == Failure::Missing => {}
+        Err(failed) => return Err(failed),
+        Ok(_) => {
+            let text = format!("it says that there is an object of group {MOST_GROUPS}, which no file has");
+            return Err(Failed::because(Failure::Other, text));
+        }
+    }
+    let (mut found, mut without) = (Vec::new(), 0);
+    for group in 0..MOST_GROUPS {
         let cells = (0..version.cells).map(async |cell| {
             let object = format!("{folder}/g{group}.c{cell}");
             match within(node.store.length(&object)).await {

@@ -12,7 +12,7 @@ use super::ask::{again, delete, failure};
 use super::clean::{delete_all, delete_version};
 use super::commit::{commit, uncertain, with_left};
 use super::copies::after;
-use super::intent::{ABANDONED, Intent, Version, Work};
+use super::intent::{ABANDONED, Intent, Version, Work, withdraw};
 use super::json::row_bytes;
 use super::manifest::{MOST_GENERATION, MOST_TEXT, rotated};
 use super::names::{check_name, manifest_object};
@@ -98,11 +98,22 @@ pub async fn put(
     progress: Progress<'_>,
 ) -> Result<Manifest, FileError> {
     check_name(name).map_err(|rule| FileError::Name { name: name.to_owned(), rule })?;
-    let mut manifest = shape(nodes, options)?;
+    let mut manifest = shape(name, nodes, options)?;
     let text_left = text_left(&manifest)?;
-    let existing = Found::look(name, nodes, options.existing).await?;
-    let work = Work { version: Version::of(&manifest), replaces: existing.version() };
-    let intent = Intent::begin(name, nodes, work, options.abandoned, true).await?;
+    let version = Version::of(&manifest);
+    let begun = tokio::select! {
+        biased;
+        () = options.cancel.cancelled() => None,
+        begun = async {
+            let existing = Found::look(name, nodes, options.existing).await?;
+            let work = Work { version, replaces: existing.version() };
+            Ok::<_, FileError>((work, Intent::begin(name, nodes, work, options.abandoned, true).await?))
+        } => Some(begun?),
+    };
+    let Some((work, intent)) = begun else {
+        withdraw(name, nodes, version.id).await;
+        return Err(FileError::Cancelled);
+    };
     let mut objects =
         Objects::new(name, nodes, &manifest, options.length.is_some(), options.silence, text_left);
     let written = tokio::select! {
@@ -164,7 +175,7 @@ pub async fn put(
 }
 
 /// What is known of the manifest before the first byte is read, once that is within bounds.
-fn shape(nodes: &[Node], options: &PutOptions) -> Result<Manifest, FileError> {
+fn shape(name: &str, nodes: &[Node], options: &PutOptions) -> Result<Manifest, FileError> {
     let id = FileId::random().map_err(|error| FileError::Other(format!("no random numbers: {error}")))?;
     let entry =
         |node: &Node| NodeEntry { label: node.label.clone(), address: node.store.address().to_owned() };
@@ -185,6 +196,18 @@ fn shape(nodes: &[Node], options: &PutOptions) -> Result<Manifest, FileError> {
         return Err(FileError::TooFewNodes { given: nodes.len(), needed: manifest.n().into() });
     }
     manifest.check_nodes()?;
+    for (index, node) in nodes.iter().enumerate() {
+        let address = node.store.address();
+        let alike = |other: &&Node| {
+            // An address without a slash names no place: there may be many stores in memory.
+            Arc::ptr_eq(&other.store, &node.store)
+                || address.contains('/') && other.store.address() == address
+        };
+        if let Some(other) = nodes.iter().take(index).find(alike) {
+            let given = [other.label.clone(), node.label.clone()];
+            return Err(FileError::SameNode { name: name.to_owned(), node: other.label.clone(), given });
+        }
+    }
     Ok(manifest)
 }
 

@@ -1,6 +1,7 @@
 //! Removing a file.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
@@ -12,6 +13,21 @@ use super::names::{check_name, manifest_object};
 use super::newest::Answers;
 use super::{FileError, Manifest, Node, NodeFailure};
 use crate::{Failed, Failure};
+
+/// How a file is to be removed.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct RemoveOptions {
+    /// A writer of the file that was not heard of for so long is taken for dead, and what it left is cleaned up: as
+    /// [`PutOptions::abandoned`](super::PutOptions::abandoned).
+    pub abandoned: Duration,
+}
+
+impl Default for RemoveOptions {
+    fn default() -> Self {
+        Self { abandoned: ABANDONED }
+    }
+}
 
 /// What was removed.
 #[derive(Clone, Debug)]
@@ -32,7 +48,7 @@ pub struct Removed {
 /// [`FileError::NotFound`]; [`FileError::Busy`]; [`FileError::TooFewAnswers`] if the nodes that can't be reached are enough to keep the
 /// file in force: nothing was removed then. [`FileError::Left`] if too many nodes failed in the middle: the file is still there then, or on the
 /// way out, and removing it again goes on.
-pub async fn remove(name: &str, nodes: &[Node]) -> Result<Removed, FileError> {
+pub async fn remove(name: &str, nodes: &[Node], options: &RemoveOptions) -> Result<Removed, FileError> {
     check_name(name).map_err(|rule| FileError::Name { name: name.to_owned(), rule })?;
     if nodes.is_empty() {
         return Err(FileError::TooFewNodes { given: 0, needed: 1 });
@@ -47,14 +63,14 @@ pub async fn remove(name: &str, nodes: &[Node]) -> Result<Removed, FileError> {
     let manifests = voted(&answers);
     let Some(newest) = manifests.first() else {
         // A put that died may have left objects without a manifest.
-        clear(name, nodes, None, ABANDONED, false).await?;
+        clear(name, nodes, None, options.abandoned, false).await?;
         return Err(answers.error());
     };
     if !manifests.iter().all(|manifest| answers.can_be_voided(manifest)) {
         return Err(answers.error());
     }
     let work = Work { version: Version::of(newest), replaces: None };
-    let mut intent = Intent::begin(name, nodes, work, ABANDONED, false).await?;
+    let mut intent = Intent::begin(name, nodes, work, options.abandoned, false).await?;
     // Its copies may have changed before the intent stood.
     let answers = Answers::of_all(name, nodes).await;
     let manifests = voted(&answers);

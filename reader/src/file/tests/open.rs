@@ -226,7 +226,7 @@ async fn a_copy_that_nobody_else_knows_of_neither_hides_nor_blocks_a_file() {
 
         let (odds, nodes) = odd(5);
         with_odd_copy(&odds, &nodes, generation, count).await;
-        remove("a", &nodes).await.unwrap();
+        remove("a", &nodes, &RemoveOptions::default()).await.unwrap();
         assert_eq!(strays("a", &odds, None), [""; 0]);
     }
 }

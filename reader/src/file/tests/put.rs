@@ -345,3 +345,35 @@ async fn two_writers_that_begin_at_once_leave_the_name_free() {
     let manifest = one.unwrap();
     assert_eq!(strays("a", &odds, Some(&manifest)), [""; 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_storage_given_as_two_nodes_is_refused() {
+    let (odds, nodes) = odd(5);
+    for address in ["memory:4", "http://localhost:1/", "http://127.0.0.1:1/"] {
+        for other in ["memory:1", "http://127.0.0.1:1/"] {
+            let mut nodes = nodes.clone();
+            let alike = |address: &str| Odd { address: address.into(), ..odds[1].clone() };
+            nodes[1] = node(1, &alike(other));
+            nodes[4] = node(4, &alike(address));
+            match write("a", &nodes, b"x", &small()).await {
+                Err(FileError::SameNode { mut given, .. }) => {
+                    given.sort();
+                    assert_eq!(given, ["n1", "n4"]);
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(strays("a", &odds, None), [""; 0]);
+        }
+    }
+    // Many stores in memory have one address, and are not one.
+    let memory = |index: usize| Node { label: format!("m{index}"), store: Arc::new(MemoryStore::new()) };
+    write("a", &(0..5).map(memory).collect::<Vec<_>>(), b"x", &small()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silence_without_end_is_waited_for() {
+    let (_, nodes) = odd(5);
+    let options = PutOptions { silence: Duration::MAX, ..small() };
+    write("a", &nodes, b"x", &options).await.unwrap();
+    assert!(read_back("a", &nodes).await == b"x");
+}

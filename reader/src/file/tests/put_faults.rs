@@ -232,3 +232,21 @@ async fn a_manifest_that_nodes_take_late_keeps_its_objects() {
     let new = write("a", &nodes, b"new", &small()).await.unwrap();
     assert_eq!(strays("a", &odds, Some(&new)), [""; 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_put_that_is_cancelled_while_it_begins_leaves_nothing() {
+    for (slow, other) in [(Op::Get, "manifest.json"), (Op::Put, "intent.json")] {
+        let (odds, nodes) = odd(5);
+        odds[3].rule(move |op, object| (op == slow && object.ends_with(other)).then_some(Instead::Hang));
+        let options = small();
+        let cancel = options.cancel.clone();
+        let begun = tokio::time::Instant::now();
+        let (done, ()) = tokio::join!(write("a", &nodes, b"x", &options), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        });
+        assert!(matches!(done, Err(FileError::Cancelled)), "{done:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert_eq!(strays("a", &odds, None), [""; 0]);
+    }
+}
