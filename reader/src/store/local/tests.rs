@@ -328,7 +328,7 @@ mod links {
         put(&store, "a/object", "bytes").await;
         let closed = folder.path().join("lost+found");
         fs::create_dir(&closed).unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         // Who may read everything sees an empty folder.
         let readable = fs::read_dir(&closed).is_ok();
         let listed = store.list("").await.unwrap();
