@@ -48,8 +48,9 @@ mod store;
 pub use client::{Client, ClientConfig, ClientError, ClientSnapshot};
 pub use file::{
     BadRecord, Fault, FileError, FileId, Finding, Listed, Listing, Manifest, ManifestError, NameRule, Node,
-    NodeEntry, NodeFailure, Opened, Opener, Progress, PutOptions, Records, Removed, RepairError,
-    RepairOptions, Repaired, Sealer, Verified, VerifyOptions, list, open, put, remove, repair, verify,
+    NodeEntry, NodeFailure, Opened, Opener, Progress, PutOptions, Records, RemoveOptions, Removed,
+    RepairError, RepairOptions, Repaired, Sealer, Verified, VerifyOptions, list, open, put, remove, repair,
+    verify,
 };
 pub use read::{CellMap, LostCell, ReadError, ReadOptions, StripedFile, StripedReader, StripedStream};
 pub use store::{

@@ -1,7 +1,9 @@
 //! `hedgerow rm`: removes a file from its nodes.
 
+use std::time::Duration;
+
 use clap::Args;
-use hedgerow::reader;
+use hedgerow::reader::{self, RemoveOptions};
 use serde::Serialize;
 
 use super::exit::{Outcome, Stop};
@@ -17,6 +19,9 @@ use super::{Context, failure, say};
 pub(crate) struct RmArgs {
     /// What the file is called
     name: String,
+    /// Don't wait until a writer that was killed is given up, ten minutes after its last sign of life. Only if it is gone for sure
+    #[arg(long)]
+    force: bool,
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -46,7 +51,11 @@ pub(crate) async fn run(args: &RmArgs, context: &Context) -> Outcome {
     let name = &args.name[..];
     let nodes = args.nodes.connect()?;
     // Not stopped by a signal: half-removed, the file would be nobody's for a while. A second signal ends the process.
-    let removed = reader::remove(name, &nodes)
+    let mut options = RemoveOptions::default();
+    if args.force {
+        options.abandoned = Duration::ZERO;
+    }
+    let removed = reader::remove(name, &nodes, &options)
         .await
         .map_err(|error| failure::of_file(format!("can't remove {name}"), &error))?;
     let left = || removed.left.iter();

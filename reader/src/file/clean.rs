@@ -1,6 +1,7 @@
 //! Deleting the objects of a version of a file: of one that is replaced or removed, and of one that was never in force.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -8,6 +9,7 @@ use futures_util::stream::iter;
 
 use super::ask::{LISTING_FILE, again, all, delete, failure, limited, within, write};
 use super::intent::{Version, Work};
+use super::manifest::MOST_GROUPS;
 use super::names::manifest_object;
 use super::newest::Answers;
 use super::{Manifest, Node, NodeFailure};
@@ -49,10 +51,10 @@ pub(super) async fn sweep(
     named: Option<HashSet<String>>,
 ) -> (u64, Result<(), Failed>) {
     let folder = format!("{name}/{}", version.id);
-    let listed = match limited(LISTING_FILE, node.store.list(&folder)).await {
+    let mut listed: Vec<String> = match limited(LISTING_FILE, node.store.list(&folder)).await {
         Ok(entries) => entries.into_iter().map(|entry| entry.object).collect(),
         Err(failed) if failed.kind == Failure::Unsupported => match named {
-            Some(named) => named,
+            Some(named) => named.into_iter().collect(),
             None => match tried(&folder, node, version).await {
                 Ok(found) => found,
                 Err(failed) => return (0, Err(failed)),
@@ -61,16 +63,24 @@ pub(super) async fn sweep(
         Err(failed) => return (0, Err(failed)),
     };
     // Backwards, so that what is left by an interruption is found from the front.
-    let mut listed = listed.into_iter().collect::<Vec<_>>();
     listed.sort_by_key(|object| std::cmp::Reverse((object.len(), object.clone())));
     delete_all(node, listed).await
 }
 
 /// The objects that are there, on a node that can't list. Groups are written in order, and any N groups of a writer have a cell on each of
 /// its N nodes; so one more than N without any is the end.
-async fn tried(folder: &str, node: &Node, version: Version) -> Result<HashSet<String>, Failed> {
-    let (mut found, mut without) = (HashSet::new(), 0);
-    for group in 0_u64.. {
+async fn tried(folder: &str, node: &Node, version: Version) -> Result<Vec<String>, Failed> {
+    // No writer makes this one. A node that has it says so of all, without end.
+    match within(node.store.length(&format!("{folder}/g{MOST_GROUPS}.c0"))).await {
+        Err(failed) if failed.kind == Failure::Missing => {}
+        Err(failed) => return Err(failed),
+        Ok(_) => {
+            let text = format!("it says that there is an object of group {MOST_GROUPS}, which no file has");
+            return Err(Failed::because(Failure::Other, text));
+        }
+    }
+    let (mut found, mut without) = (Vec::new(), 0);
+    for group in 0..MOST_GROUPS {
         let cells = (0..version.cells).map(async |cell| {
             let object = format!("{folder}/g{group}.c{cell}");
             match within(node.store.length(&object)).await {
@@ -130,17 +140,30 @@ fn collect(nodes: &[Node], swept: Vec<(u64, Result<(), Failed>)>) -> (u64, Vec<N
 }
 
 /// Cleans up after a writer that ended in the middle: if what it wrote never came into force, all of it goes; if it did, what it
-/// replaced. Returns where that failed.
+/// replaced; and nothing where the answers of `nodes` leave that open. Returns where that failed.
 pub(super) async fn clean_up(name: &str, nodes: &[Node], work: Work) -> Vec<NodeFailure> {
     let Work { version, replaces } = work;
     let answers = Answers::of_all(name, nodes).await;
     let manifests = answers.manifests();
-    let in_force = manifests.iter().find(|manifest| !answers.is_void(manifest));
-    if manifests.iter().any(|manifest| manifest.id == version.id && !answers.is_void(manifest)) {
+    let in_force =
+        manifests.iter().find(|manifest| !answers.is_void(manifest) && !answers.is_outvoted(manifest));
+    let mut ours = manifests.iter().filter(|manifest| manifest.id == version.id);
+    if ours.clone().any(|manifest| answers.is_held(manifest)) {
         return match replaces {
-            Some(old) => collect(nodes, all(nodes, |node| sweep(name, node, old, None)).await).1,
-            None => Vec::new(),
+            Some(old) if nodes.len() >= old.nodes => {
+                collect(nodes, all(nodes, |node| sweep(name, node, old, None)).await).1
+            }
+            _ => Vec::new(),
         };
+    }
+    let unasked = answers.failed().filter(|(_, failed)| failed.kind != Failure::Corrupt);
+    let unasked = unasked.filter_map(|(index, failed)| Some(failure(nodes.get(index)?, again(failed))));
+    // Nodes that were not given may have it in force; and so may these, if some have lost their copies.
+    let void = |manifest: &Arc<Manifest>| {
+        answers.is_surely_void(manifest) && answers.holding(manifest) <= usize::from(manifest.m)
+    };
+    if nodes.len() < version.nodes || !ours.all(void) {
+        return unasked.collect();
     }
     // First the manifests, so that nobody opens what is going to be deleted.
     let places = in_force.map(|manifest| answers.places(manifest).unwrap_or_default());
@@ -158,8 +181,7 @@ pub(super) async fn clean_up(name: &str, nodes: &[Node], work: Work) -> Vec<Node
     .await;
     let mut left = undone.into_iter().flatten().collect::<Vec<_>>();
     // A node that can't be asked may know that it is in force.
-    let unasked = answers.failed().filter(|(_, failed)| failed.kind != Failure::Corrupt);
-    left.extend(unasked.filter_map(|(index, failed)| Some(failure(nodes.get(index)?, again(failed)))));
+    left.extend(unasked);
     if left.is_empty() {
         left = collect(nodes, all(nodes, |node| sweep(name, node, version, None)).await).1;
     }

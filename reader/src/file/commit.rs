@@ -81,6 +81,30 @@ pub(super) fn with_left(because: FileError, left: Vec<NodeFailure>) -> FileError
     }
 }
 
+/// Those nodes that may have a manifest after its commit failed, though they did not say so, or may get it late. While there are any, nobody knows
+/// whether it is in force.
+pub(super) fn uncertain(error: &FileError) -> Vec<NodeFailure> {
+    match error {
+        FileError::Left { because, left } => {
+            let mut found = uncertain(because);
+            found.retain(|late| left.iter().all(|failure| failure.node != late.node));
+            found.extend(left.iter().map(told_again));
+            found
+        }
+        FileError::Commit { failed, .. } => {
+            let late = |failure: &&NodeFailure| {
+                matches!(failure.failed.kind, Failure::TimedOut | Failure::Unreachable)
+            };
+            failed.iter().filter(late).map(told_again).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn told_again(failure: &NodeFailure) -> NodeFailure {
+    NodeFailure { node: failure.node.clone(), failed: again(&failure.failed) }
+}
+
 /// Whether the node answered, with something that is no manifest.
 fn is_bad_copy(failed: &Failed) -> bool {
     matches!(failed.kind, Failure::Corrupt | Failure::TooLong | Failure::TooShort)

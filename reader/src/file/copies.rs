@@ -3,8 +3,12 @@
 use std::error::Error as _;
 
 use super::ask::Answer;
+use super::manifest::MOST_GENERATION;
 use super::{Fault, FileError, FileId, Manifest, ManifestError, Opened};
 use crate::Failure;
+
+/// Nobody changes a file so often.
+const FAR: u64 = 1 << 32;
 
 /// A node's copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +66,11 @@ impl Copy {
         matches!(self, Self::Wrong(_) | Self::Rival(_))
     }
 
+    /// Whether its generation is so far ahead of that of `manifest` that writers can't have come there: the next one is not to begin from it.
+    pub(super) fn is_far_ahead(&self, manifest: &Manifest) -> bool {
+        matches!(self, Self::Rival(rival) if rival.generation.saturating_sub(manifest.generation) > FAR)
+    }
+
     /// What is wrong with it.
     pub(super) fn fault(&self, manifest: &Manifest) -> Option<Fault> {
         let words = match self {
@@ -80,7 +89,8 @@ impl Copy {
     }
 }
 
-/// The generation of the next manifest: above all of `copies`, which are those of all given nodes.
+/// The generation of the next manifest: above all of `copies`, which are those of all given nodes, but for those that are
+/// [far ahead](Copy::is_far_ahead) and overruled; these must go before it is committed.
 ///
 /// A rival was committed since the file was opened, and then it must be opened anew; or its writer never got so far, and then it is overruled. It
 /// may have been committed if it could have a quorum together with the nodes that can't be asked.
@@ -101,16 +111,23 @@ pub(super) fn next_generation(file: &Opened, copies: &[Copy]) -> Result<u64, Fil
                     let name = file.name.clone();
                     return Err(FileError::Changed { name, generation: rival.generation });
                 }
-                highest = highest.max(rival.generation);
+                if !copy.is_far_ahead(&file.manifest) {
+                    highest = highest.max(rival.generation);
+                }
             }
             Copy::Right | Copy::Wrong(_) | Copy::Unknown(_) => {}
         }
     }
-    let next = highest.checked_add(1);
+    after(highest)
+}
+
+/// The generation after `highest`.
+pub(super) fn after(highest: u64) -> Result<u64, FileError> {
+    let next = highest.checked_add(1).filter(|next| *next <= MOST_GENERATION);
     next.ok_or(FileError::Shape(ManifestError::Limit {
         field: "generation",
         found: highest,
         least: 1,
-        most: u64::MAX - 1,
+        most: MOST_GENERATION - 1,
     }))
 }

@@ -4,14 +4,16 @@
 //!
 //! It is `<name>/intent.json`, created only where there is none: JSON with `format` ("hedgerow-intent"), `version` (1), `id` (of the version that is
 //! being written or removed), `cells` (of its stripes), `nodes` (how many), `replaces` (the same three of the version that is replaced, or null),
-//! `time` (seconds since 1970, renewed every minute), `ended` (whether its writer has given up, and left something). An intent that was not renewed for ten minutes is taken for
-//! abandoned; one that most nodes don't have, after one.
+//! `time` (seconds since 1970, renewed every minute), `ended` (whether its writer has given up, and left something), `node` (which
+//! of the given nodes it stands on, from 0). An intent that was not renewed for ten minutes is taken for
+//! abandoned; one that most of its nodes don't have, after three.
 //!
 //! Where a store can't create an object only if there is none, two writers that begin at the same instant may both go on. Each looks for its intent
 //! again before it commits, and the one that no longer finds it gives up.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use tokio::time::{interval, sleep};
 
@@ -44,6 +46,7 @@ struct Text {
     replaces: Option<Replaced>,
     time: u64,
     ended: bool,
+    node: Option<usize>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -82,7 +85,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    fn text(&self, ended: bool) -> Vec<u8> {
+    /// The text of the intent on the given node `node`.
+    fn text(&self, ended: bool, node: usize) -> Vec<u8> {
         let Version { id, cells, nodes } = self.version;
         let replaced = |Version { id, cells, nodes }| Replaced { id: id.to_string(), cells, nodes };
         let text = Text {
@@ -94,6 +98,7 @@ impl Work {
             replaces: self.replaces.map(replaced),
             time: now(),
             ended,
+            node: Some(node),
         };
         // Strings and numbers alone: it can't fail.
         serde_json::to_vec(&text).unwrap_or_default()
@@ -124,6 +129,7 @@ enum Found {
         work: Work,
         seconds: Option<u64>,
         ended: bool,
+        node: Option<usize>,
     },
     /// Something that is no intent.
     Unreadable,
@@ -138,7 +144,8 @@ async fn find(name: &str, node: &Node) -> Result<Found, Failed> {
     let text = serde_json::from_slice::<Text>(&text).ok();
     Ok(match text.and_then(|text| Some((Work::read(&text)?, text))) {
         Some((work, text)) => {
-            Found::Intent { work, seconds: now().checked_sub(text.time), ended: text.ended }
+            let seconds = now().checked_sub(text.time);
+            Found::Intent { work, seconds, ended: text.ended, node: text.node }
         }
         None => Found::Unreadable,
     })
@@ -167,10 +174,21 @@ impl<'a> Intent<'a> {
     ) -> Result<Self, FileError> {
         let mut intent = Self { name, nodes, work, dead: Vec::new() };
         for attempt in 1.. {
-            intent.dead.extend(clear(name, nodes, Some(work.version.id), abandoned, everywhere).await?);
-            let text = work.text(false);
-            let object = intent_object(name);
-            let done = all(nodes, |node| write(node, &object, Existing::Keep, text.clone())).await;
+            match clear(name, nodes, Some(work.version.id), abandoned, everywhere).await {
+                Ok(dead) => intent.dead.extend(dead),
+                // The one that is to withdraw is still there.
+                Err(FileError::Busy { .. }) if attempt > 1 && attempt < TRIES => {
+                    sleep(BETWEEN_TRIES).await;
+                    continue;
+                }
+                Err(error) => {
+                    if attempt > 1 {
+                        intent.withdraw().await;
+                    }
+                    return Err(error);
+                }
+            }
+            let done = intent.write_all(Existing::Keep).await;
             let mut taken = 0;
             let mut beaten = None;
             let mut failed = None;
@@ -194,7 +212,13 @@ impl<'a> Intent<'a> {
                 (None, Some(failure)) if taken == 0 => {
                     return Err(FileError::Node { doing: "beginning to write", failure });
                 }
-                (None, _) => break,
+                (None, _) => {
+                    if everywhere && let Err(error) = intent.check_distinct().await {
+                        intent.withdraw().await;
+                        return Err(error);
+                    }
+                    break;
+                }
                 // The other one has fewer, and withdraws.
                 (Some(_), _) if 2 * taken > nodes.len() && attempt < TRIES => sleep(BETWEEN_TRIES).await,
                 (Some(node), _) => {
@@ -216,9 +240,35 @@ impl<'a> Intent<'a> {
             if let Err(error) = self.check().await {
                 return error;
             }
-            let (object, text) = (intent_object(self.name), self.work.text(false));
-            all(self.nodes, |node| write(node, &object, Existing::Replace, text.clone())).await;
+            self.write_all(Existing::Replace).await;
         }
+    }
+
+    async fn write_all(&self, existing: Existing) -> Vec<Result<(), Failed>> {
+        let object = intent_object(self.name);
+        let written = self.nodes.iter().enumerate();
+        join_all(written.map(|(index, node)| write(node, &object, existing, self.work.text(false, index))))
+            .await
+    }
+
+    /// Fails if what was written to one node is found on another: then both are the same storage.
+    async fn check_distinct(&self) -> Result<(), FileError> {
+        let found = all(self.nodes, |node| find(self.name, node)).await;
+        for (index, (node, found)) in self.nodes.iter().zip(found).enumerate() {
+            if let Ok(Found::Intent { work, node: Some(this), .. }) = found
+                && work.version.id == self.work.version.id
+                && this != index
+                && let Some(other) = self.nodes.get(this)
+            {
+                let given = [other.label.clone(), node.label.clone()];
+                return Err(FileError::SameNode {
+                    name: self.name.to_owned(),
+                    node: other.label.clone(),
+                    given,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Whether nobody has taken over: as far as nodes can be reached, all have our intent.
@@ -243,19 +293,25 @@ impl<'a> Intent<'a> {
         if left.is_empty() {
             return self.withdraw().await;
         }
-        let (object, text) = (intent_object(self.name), self.work.text(true));
-        all(self.nodes, async |node| match find(self.name, node).await {
-            Ok(Found::Intent { work, .. }) if work.version.id == self.work.version.id => {
-                drop(write(node, &object, Existing::Replace, text.clone()).await);
-            }
-            _ => {}
-        })
-        .await;
+        let object = intent_object(self.name);
+        let ends =
+            self.nodes.iter().enumerate().map(async |(index, node)| match find(self.name, node).await {
+                Ok(Found::Intent { work, .. }) if work.version.id == self.work.version.id => {
+                    drop(write(node, &object, Existing::Replace, self.work.text(true, index)).await);
+                }
+                _ => {}
+            });
+        join_all(ends).await;
     }
 
     async fn withdraw(&self) {
-        all(self.nodes, |node| remove(self.name, node, self.work.version.id)).await;
+        withdraw(self.name, self.nodes, self.work.version.id).await;
     }
+}
+
+/// Removes the intent of the version `id` from wherever it stands.
+pub(super) async fn withdraw(name: &str, nodes: &[Node], id: FileId) {
+    all(nodes, |node| remove(name, node, id)).await;
 }
 
 /// Removes the intent of the version `id` from `node`. A node that can't be reached keeps it: the next writer finds nothing to clean up
@@ -302,7 +358,8 @@ pub(super) async fn clear(
             Ok(Found::Intent { work, .. }) if Some(work.version.id) == ours => {}
             Ok(Found::Intent { work, seconds, .. }) => {
                 // A writer that lives has its intent on all nodes, once it has begun.
-                let most = if 2 * without > nodes.len() { abandoned.min(RENEWAL) } else { abandoned };
+                let most =
+                    if 2 * without > work.version.nodes { abandoned.min(3 * RENEWAL) } else { abandoned };
                 let old = seconds.is_some_and(|seconds| seconds >= most.as_secs());
                 if !old && !abandoned.is_zero() && !has_ended(work.version.id) {
                     return Err(busy(*seconds));

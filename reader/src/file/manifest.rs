@@ -19,6 +19,8 @@ const RECORD_BYTES: [u64; 2] = [1 << 10, 1 << 20];
 const MOST_STRIPES: u64 = 64;
 pub(super) const MOST_NODES: usize = 1024;
 pub(super) const MOST_GROUPS: u64 = 1 << 20;
+/// Far beyond what writers reach: so that a copy with a made-up number always leaves room for the next.
+pub(super) const MOST_GENERATION: u64 = 1 << 63;
 const MOST_LABEL: usize = 255;
 const MOST_ADDRESS: usize = 4096;
 
@@ -71,7 +73,8 @@ impl FileId {
 /// # Bounds
 ///
 /// k and m at least 1, k + m at most 64; records of 1 KiB to 1 MiB; cells of whole records, at most 1 GiB; 1 to 64 stripes
-/// a group; k + m to 1,024 nodes, the labels distinct; at most 1,048,576 groups, the k + m cells of each on distinct nodes; 16 MiB of text.
+/// a group; k + m to 1,024 nodes, the labels distinct; at most 1,048,576 groups, the k + m cells of each on distinct nodes; 16 MiB of text;
+/// generations 1 to 2^63.
 ///
 /// # When it is in force
 ///
@@ -194,7 +197,7 @@ impl Manifest {
     /// Whether the schema and the sizes are within bounds.
     pub(crate) fn check_shape(&self) -> Result<(), ManifestError> {
         let n = u64::from(self.k) + u64::from(self.m);
-        limit("generation", self.generation, 1, u64::MAX)?;
+        limit("generation", self.generation, 1, MOST_GENERATION)?;
         limit("k", self.k.into(), 1, u64::from(MOST_CELLS) - 1)?;
         limit("m", self.m.into(), 1, u64::from(MOST_CELLS) - 1)?;
         limit("k + m", n, 2, MOST_CELLS.into())?;

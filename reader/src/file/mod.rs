@@ -38,7 +38,7 @@ pub use names::NameRule;
 pub use open::{Opened, open};
 pub use put::{PutOptions, put};
 pub use records::{BadRecord, Opener, Records, Sealer};
-pub use remove::{Removed, remove};
+pub use remove::{RemoveOptions, Removed, remove};
 pub use repair::{RepairError, RepairOptions, Repaired, repair};
 pub use verify::{Fault, Finding, Verified, VerifyOptions, verify};
 

@@ -6,8 +6,10 @@
 //! among them is the newest there is.
 //!
 //! Given nodes are the file's as far as there are no more of them than the file has; of more, those without a copy may be others,
-//! unless their address tells.
+//! unless their address tells. That is a guess, good enough to open a file but not to delete one: for that only nodes known by their
+//! address count against it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::ask::{Answer, again, all, copy, failure};
@@ -150,6 +152,39 @@ impl<'a> Answers<'a> {
         self.tally(manifest).against >= manifest.answers()
     }
 
+    /// Whether `manifest` is not in force, so that what belongs to it may be deleted: only nodes that are its own for sure count against it.
+    pub(super) fn is_surely_void(&self, manifest: &Arc<Manifest>) -> bool {
+        let mut against = HashSet::new();
+        for (node, answer) in self.nodes.iter().zip(&self.answers) {
+            let older = match answer {
+                Some(Answer::Copy(found, _)) => {
+                    !Arc::ptr_eq(found, manifest) && found.generation <= manifest.generation
+                }
+                Some(Answer::Missing) => true,
+                Some(Answer::Failed(_)) | None => false,
+            };
+            against.extend(by_address(manifest, node).filter(|_| older));
+        }
+        against.len() >= manifest.answers()
+    }
+
+    /// Nodes that have a copy of `manifest`.
+    pub(super) fn holding(&self, manifest: &Arc<Manifest>) -> usize {
+        self.copies().filter(|(_, found, _)| Arc::ptr_eq(found, manifest)).count()
+    }
+
+    /// Whether the quorum of `manifest` has it.
+    pub(super) fn is_held(&self, manifest: &Arc<Manifest>) -> bool {
+        self.holding(manifest) >= manifest.quorum()
+    }
+
+    /// Whether `manifest` says that it is newer than another, which is held by the quorum of its own nodes, while it is not. Had it come into force over
+    /// that one, too few would still hold it.
+    pub(super) fn is_outvoted(&self, manifest: &Arc<Manifest>) -> bool {
+        let older = |other: &Arc<Manifest>| other.generation < manifest.generation && self.is_held(other);
+        !self.is_held(manifest) && self.manifests().iter().any(older)
+    }
+
     /// Whether `manifest` is not in force once every node that answered has lost its copy.
     pub(super) fn can_be_voided(&self, manifest: &Arc<Manifest>) -> bool {
         let unreadable = self.failed().filter(|(_, failed)| failed.kind == Failure::Corrupt).count();
@@ -169,6 +204,10 @@ impl<'a> Answers<'a> {
                 return Verdict::Sure(found);
             }
             return match tally {
+                _ if tally.heard() < manifest.answers() && self.is_outvoted(manifest) => {
+                    let held = manifests.iter().find(|other| self.is_held(other));
+                    held.map_or(Verdict::Open, |held| Verdict::Likely(Arc::clone(held)))
+                }
                 _ if tally.heard() < manifest.answers() => Verdict::Open,
                 Tally { newer: 0, against: 0, .. } => Verdict::Sure(found),
                 _ => Verdict::Likely(found),

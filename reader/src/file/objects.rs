@@ -327,7 +327,10 @@ impl Pulse {
         loop {
             let (at, waits) = self.change(|state| (state.at, state.waits));
             let now = Instant::now();
-            let until = if waits { now + silence } else { at + silence };
+            // A silence that ends after all time never does.
+            let Some(until) = (if waits { now } else { at }).checked_add(silence) else {
+                return std::future::pending().await;
+            };
             if until <= now {
                 let text = format!("took nothing for {} s", silence.as_secs());
                 return Failed::because(Failure::TimedOut, text);

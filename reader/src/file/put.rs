@@ -10,10 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask::{again, delete, failure};
 use super::clean::{delete_all, delete_version};
-use super::commit::{commit, with_left};
-use super::intent::{ABANDONED, Intent, Version, Work};
+use super::commit::{commit, uncertain, with_left};
+use super::copies::after;
+use super::intent::{ABANDONED, Intent, Version, Work, withdraw};
 use super::json::row_bytes;
-use super::manifest::{MOST_TEXT, rotated};
+use super::manifest::{MOST_GENERATION, MOST_TEXT, rotated};
 use super::names::{check_name, manifest_object};
 use super::newest::{Answers, Verdict};
 use super::objects::Objects;
@@ -97,11 +98,22 @@ pub async fn put(
     progress: Progress<'_>,
 ) -> Result<Manifest, FileError> {
     check_name(name).map_err(|rule| FileError::Name { name: name.to_owned(), rule })?;
-    let mut manifest = shape(nodes, options)?;
+    let mut manifest = shape(name, nodes, options)?;
     let text_left = text_left(&manifest)?;
-    let existing = Found::look(name, nodes, options.existing).await?;
-    let work = Work { version: Version::of(&manifest), replaces: existing.version() };
-    let intent = Intent::begin(name, nodes, work, options.abandoned, true).await?;
+    let version = Version::of(&manifest);
+    let begun = tokio::select! {
+        biased;
+        () = options.cancel.cancelled() => None,
+        begun = async {
+            let existing = Found::look(name, nodes, options.existing).await?;
+            let work = Work { version, replaces: existing.version() };
+            Ok::<_, FileError>((work, Intent::begin(name, nodes, work, options.abandoned, true).await?))
+        } => Some(begun?),
+    };
+    let Some((work, intent)) = begun else {
+        withdraw(name, nodes, version.id).await;
+        return Err(FileError::Cancelled);
+    };
     let mut objects =
         Objects::new(name, nodes, &manifest, options.length.is_some(), options.silence, text_left);
     let written = tokio::select! {
@@ -124,18 +136,34 @@ pub async fn put(
         Err(error) => return Err(give_up(error, name, nodes, &manifest, intent).await),
     };
     manifest.length = length;
-    manifest.generation = found.generation.saturating_add(1);
     let commits = async {
+        manifest.generation = after(found.generation)?;
         manifest.check()?;
         if found.version() != work.replaces {
             return Err(FileError::Changed { name: name.to_owned(), generation: found.generation });
         }
+        if !found.void.is_empty() {
+            intent.check().await?;
+            tokio::select! {
+                biased;
+                error = intent.renew() => return Err(error),
+                done = found.forget_void(name, nodes) => done?,
+            }
+        }
         intent.check().await?;
-        found.forget_void(name, nodes).await?;
         let places = (0..nodes.len()).map(Some).collect::<Vec<_>>();
         commit(name, &manifest, nodes, &places, options.existing).await
     };
     if let Err(error) = commits.await {
+        let uncertain = uncertain(&error);
+        if !uncertain.is_empty() {
+            // It may be in force, or come into force yet: who comes next asks anew.
+            intent.end(&uncertain).await;
+            return Err(match error {
+                FileError::Left { because, .. } => FileError::Left { because, left: uncertain },
+                because => FileError::Left { because: Box::new(because), left: uncertain },
+            });
+        }
         return Err(give_up(error, name, nodes, &manifest, intent).await);
     }
     let mut left = Vec::new();
@@ -147,7 +175,7 @@ pub async fn put(
 }
 
 /// What is known of the manifest before the first byte is read, once that is within bounds.
-fn shape(nodes: &[Node], options: &PutOptions) -> Result<Manifest, FileError> {
+fn shape(name: &str, nodes: &[Node], options: &PutOptions) -> Result<Manifest, FileError> {
     let id = FileId::random().map_err(|error| FileError::Other(format!("no random numbers: {error}")))?;
     let entry =
         |node: &Node| NodeEntry { label: node.label.clone(), address: node.store.address().to_owned() };
@@ -168,13 +196,25 @@ fn shape(nodes: &[Node], options: &PutOptions) -> Result<Manifest, FileError> {
         return Err(FileError::TooFewNodes { given: nodes.len(), needed: manifest.n().into() });
     }
     manifest.check_nodes()?;
+    for (index, node) in nodes.iter().enumerate() {
+        let address = node.store.address();
+        let alike = |other: &&Node| {
+            // An address without a slash names no place: there may be many stores in memory.
+            Arc::ptr_eq(&other.store, &node.store)
+                || address.contains('/') && other.store.address() == address
+        };
+        if let Some(other) = nodes.iter().take(index).find(alike) {
+            let given = [other.label.clone(), node.label.clone()];
+            return Err(FileError::SameNode { name: name.to_owned(), node: other.label.clone(), given });
+        }
+    }
     Ok(manifest)
 }
 
 /// How many bytes of text the placement may take; fails if it takes more, where the length is known.
 fn text_left(manifest: &Manifest) -> Result<usize, FileError> {
     let last = manifest.nodes.len().saturating_sub(1);
-    let bare = Manifest { generation: u64::MAX, length: 0, placement: Vec::new(), ..manifest.clone() };
+    let bare = Manifest { generation: MOST_GENERATION, length: 0, placement: Vec::new(), ..manifest.clone() };
     // The length may have 20 digits.
     let bare = bare.to_bytes(last)?.len() + 20;
     let mut left = usize::try_from(MOST_TEXT).unwrap_or(usize::MAX).saturating_sub(bare);
@@ -189,12 +229,20 @@ fn text_left(manifest: &Manifest) -> Result<usize, FileError> {
 
 /// What there is of the name before it is written.
 struct Found {
-    /// The highest of all copies that there are; 0 if there is none.
+    /// The highest of the copies that stay until the commit; 0 if there is none.
     generation: u64,
     /// The file in force, and for each of its nodes which of the given ones it is.
     file: Option<(Arc<Manifest>, Vec<Option<usize>>)>,
-    /// Copies that are not in force, of which something was left: the node, and the manifest.
-    void: Vec<(usize, Arc<Manifest>)>,
+    /// Copies that are not in force, and go before the commit.
+    void: Vec<Void>,
+}
+
+/// A copy of a manifest that is not in force.
+struct Void {
+    node: usize,
+    manifest: Arc<Manifest>,
+    /// Its objects go, too: it can't be in force on other nodes, and they are not those of the file.
+    sweep: bool,
 }
 
 impl Found {
@@ -216,14 +264,30 @@ impl Found {
             }
             Verdict::Nothing => None,
             Verdict::Open => match answers.error() {
-                FileError::NotCommitted { .. } => None,
+                FileError::NotCommitted { .. }
+                    if answers.manifests().iter().all(|manifest| {
+                        // A removal leaves no more than m copies, if nodes were away. More may be those of a file some of whose nodes lost theirs.
+                        let few = answers.holding(manifest) <= usize::from(manifest.m);
+                        answers.is_surely_void(manifest) && (few || existing == Existing::Replace)
+                    }) =>
+                {
+                    None
+                }
                 error => return Err(error),
             },
         };
-        let generation = answers.manifests().first().map_or(0, |newest| newest.generation);
-        let live = file.as_ref().map(|(file, _)| file.id);
-        let void = answers.copies().filter(|(_, found, _)| answers.is_void(found) && Some(found.id) != live);
-        let void = void.map(|(index, found, _)| (index, Arc::clone(found))).collect();
+        let live = file.as_ref().map(|(file, _)| file);
+        let (mut generation, mut void) = (0, Vec::new());
+        for (node, manifest, _) in answers.copies() {
+            let other = live.is_none_or(|live| live.id != manifest.id);
+            let newer = live.is_some_and(|live| live.generation < manifest.generation);
+            let sweep = other && answers.is_surely_void(manifest);
+            if sweep || newer && (answers.is_surely_void(manifest) || answers.is_outvoted(manifest)) {
+                void.push(Void { node, manifest: Arc::clone(manifest), sweep });
+            } else {
+                generation = generation.max(manifest.generation);
+            }
+        }
         Ok(Self { generation, file, void })
     }
 
@@ -235,13 +299,13 @@ impl Found {
     async fn forget_void(&self, name: &str, nodes: &[Node]) -> Result<(), FileError> {
         let object = manifest_object(name);
         let doing = "cleaning up after another writer";
-        for (index, _) in &self.void {
-            let Some(node) = nodes.get(*index) else { continue };
+        for void in &self.void {
+            let Some(node) = nodes.get(void.node) else { continue };
             let deleted = delete(node, &object).await;
             deleted.map_err(|failed| FileError::Node { doing, failure: failure(node, failed) })?;
         }
         let mut forgotten: Vec<&Arc<Manifest>> = Vec::new();
-        for (_, manifest) in &self.void {
+        for Void { manifest, .. } in self.void.iter().filter(|void| void.sweep) {
             if !forgotten.iter().any(|known| known.id == manifest.id) {
                 forgotten.push(manifest);
                 let (_, left) = delete_version(name, manifest, nodes, &[]).await;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
-use super::ask::failure;
+use super::ask::{delete, failure};
 use super::clean::delete_all;
-use super::commit::{commit, with_left};
+use super::commit::{commit, uncertain, with_left};
 use super::copies::{Copy, next_generation};
 use super::intent::{ABANDONED, Intent, Version, Work};
+use super::names::manifest_object;
 use super::piece::Unbuildable;
 use super::placing::{Placing, left_nodes};
 use super::rebuild::{Target, rebuild};
@@ -242,18 +243,24 @@ pub async fn repair(
         () = options.cancel.cancelled() => Err(FileError::Cancelled),
         error = intent.renew() => Err(error),
         written = async {
-            let generation = unchanged(file, &survey.copies, &scan.copies().await)?;
+            let copies = scan.copies().await;
+            let generation = unchanged(file, &survey.copies, &copies)?;
             write(&scan, nodes, &work, &mut done, progress).await?;
-            placing.manifest(generation)
+            let (manifest, places) = placing.manifest(generation)?;
+            Ok((manifest, places, copies))
         } => written,
     };
     let committed = async {
-        let (manifest, places) = written?;
+        let (manifest, places, copies) = written?;
         intent.check().await?;
         // It may have been cancelled while nothing had to be waited for.
         if options.cancel.is_cancelled() {
             return Err(FileError::Cancelled);
         }
+        let far = nodes.iter().zip(&copies).filter(|(_, copy)| copy.is_far_ahead(&file.manifest));
+        let object = manifest_object(&file.name);
+        // One that stays makes the commit fail, which says so.
+        join_all(far.map(|(node, _)| delete(node, &object))).await;
         commit(&file.name, &manifest, nodes, &places, Existing::Replace).await?;
         Ok(manifest)
     };
@@ -263,7 +270,10 @@ pub async fn repair(
             // What has moved stays if a manifest that is not ours may name it; the next repair writes over it.
             let known = |copy: &Copy| matches!(copy, Copy::Right | Copy::Wrong(_));
             let mut left = Vec::new();
-            if !done.moved.is_empty() && scan.copies().await.iter().all(known) {
+            // After another writer took over, it may be theirs.
+            let theirs = matches!(error, FileError::TakenOver { .. } | FileError::Changed { .. });
+            let certain = !theirs && uncertain(&error).is_empty();
+            if certain && !done.moved.is_empty() && scan.copies().await.iter().all(known) {
                 left = remove(file, nodes, done.moved).await;
             }
             intent.end(&[]).await;

@@ -188,6 +188,40 @@ async fn a_manifest_that_was_never_committed_is_overruled_and_one_that_may_have_
 }
 
 #[tokio::test]
+async fn a_copy_with_a_made_up_generation_is_put_right_and_not_followed() {
+    for generation in [1 << 63, (1 << 63) - 1, 1 << 40] {
+        let mut world = World::new(Shape::short(), 0);
+        world.put_manifest(0, &Manifest { generation, ..world.manifest.clone() }, 0);
+        let done = repaired(&mut world).await;
+        assert_eq!((done.objects, done.findings.len()), (0, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_repair_has_moved_stays_where_another_writer_takes_over() {
+    let world = World::new(Shape::short(), 1);
+    world.remove(0, 0);
+    let taken = std::sync::atomic::AtomicBool::new(false);
+    let mut options = RepairOptions::default();
+    options.leave = vec!["node-7".to_owned()];
+    let moved = |world: &World| {
+        let objects = world.stores[9].inner.objects();
+        objects.keys().filter(|object| !object.ends_with(".json")).count()
+    };
+    // As soon as something has moved, the intent is another's.
+    let tell = |_| {
+        if moved(&world) > 0 && !taken.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            for store in &world.stores {
+                store.inner.objects().remove("folder/file/intent.json");
+            }
+        }
+    };
+    let failed = hedgerow_reader::repair(&world.opened(), &world.nodes, &options, &tell).await;
+    assert!(matches!(failed, Err(FileError::TakenOver { .. })), "{failed:?}");
+    assert!(moved(&world) > 0);
+}
+
+#[tokio::test]
 async fn what_a_node_that_can_not_be_reached_has_is_reported_and_the_rest_is_repaired() {
     let world = World::new(Shape::short(), 1);
     world.set(1, Mood::Away);

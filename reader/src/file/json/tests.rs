@@ -112,6 +112,7 @@ fn a_newer_manifest_is_called_newer_whatever_else_is_in_it() {
 fn hostile_values_are_refused_by_name_and_number() {
     let limits = [
         ("\"generation\":7", "\"generation\":0", "generation"),
+        ("\"generation\":7", "\"generation\":9223372036854775809", "generation"),
         ("rs-3-2", "rs-0-2", "k"),
         ("rs-3-2", "rs-3-0", "m"),
         ("rs-3-2", "rs-60-5", "k + m"),

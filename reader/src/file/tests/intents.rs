@@ -28,14 +28,14 @@ async fn a_writer_that_was_heard_of_keeps_others_off() {
     let before = strays("a", &odds, None);
     let error = write("a", &nodes, b"x", &small()).await.unwrap_err();
     assert!(matches!(error, FileError::Busy { seconds: Some(300..400), .. }), "{error}");
-    let error = remove("a", &nodes).await.unwrap_err();
+    let error = remove("a", &nodes, &RemoveOptions::default()).await.unwrap_err();
     assert!(matches!(error, FileError::Busy { .. }), "{error}");
     assert_eq!(strays("a", &odds, None), before);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_dead_writer_left_is_cleaned_up() {
-    for (seconds, ended, on) in [(700, false, 5), (0, true, 5), (100, false, 2)] {
+    for (seconds, ended, on) in [(700, false, 5), (0, true, 5), (200, false, 2)] {
         for listing in [true, false] {
             let (odds, nodes) = odd(5);
             intent(&odds[..on], DEAD, seconds, ended);
@@ -162,4 +162,60 @@ async fn a_long_put_renews_its_intent() {
     // Six groups of 51 seconds each: five minutes and six seconds.
     write("a", &nodes, &content(6 * GROUP, 1), &small()).await.unwrap();
     assert_eq!(renewed.load(std::sync::atomic::Ordering::Relaxed), 5 + 5 * 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_is_a_renewal_late_is_not_taken_for_dead() {
+    for on in [2, 5] {
+        let (odds, nodes) = odd(5);
+        intent(&odds[..on], DEAD, 100, false);
+        let error = write("a", &nodes, b"x", &small()).await.unwrap_err();
+        assert!(matches!(error, FileError::Busy { seconds: Some(100..160), .. }), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn something_that_is_no_intent_keeps_a_removal_off_until_it_is_forced() {
+    let (odds, nodes) = odd(5);
+    write("a", &nodes, b"x", &small()).await.unwrap();
+    odds[2].memory.objects().insert("a/intent.json".into(), Bytes::from_static(b"?"));
+    let error = remove("a", &nodes, &RemoveOptions::default()).await.unwrap_err();
+    assert!(matches!(&error, FileError::Busy { node, seconds: None, .. } if node == "n2"), "{error}");
+    remove("a", &nodes, &RemoveOptions { abandoned: Duration::ZERO }).await.unwrap();
+    assert_eq!(strays("a", &odds, None), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_says_that_it_has_everything_does_not_clean_up_for_ever() {
+    struct Yes(Odd);
+    impl CellStore for Yes {
+        fn read(&self, object: &str, range: Range<u64>, leg: Leg) -> Work<()> {
+            self.0.read(object, range, leg)
+        }
+    }
+    impl NodeStore for Yes {
+        fn get(&self, object: &str, most: u64) -> Work<Bytes> {
+            self.0.get(object, most)
+        }
+        fn length(&self, _: &str) -> Work<u64> {
+            Box::pin(async { Ok(1) })
+        }
+        fn put(&self, object: &str, existing: Existing, length: Option<u64>, body: Body) -> Work<u64> {
+            self.0.put(object, existing, length, body)
+        }
+        fn delete(&self, object: &str) -> Work<()> {
+            self.0.delete(object)
+        }
+        fn list(&self, _: &str) -> Work<Vec<Entry>> {
+            Box::pin(async { Err(Failure::Unsupported.into()) })
+        }
+        fn address(&self) -> &str {
+            self.0.address()
+        }
+    }
+    let (odds, mut nodes) = odd(5);
+    intent(&odds, DEAD, 700, false);
+    nodes[1].store = Arc::new(Yes(odds[1].clone()));
+    let error = write("a", &nodes, b"x", &small()).await.unwrap_err();
+    assert!(matches!(&error, FileError::Node { failure, .. } if failure.node == "n1"), "{error}");
 }

@@ -197,3 +197,36 @@ async fn nodes_of_other_files_do_not_speak_against_this_one() {
     odds[8].dead();
     assert_eq!(open("a", &nodes).await.unwrap().manifest.length, GROUP);
 }
+
+/// The file on all `odds`, and on the first of them a copy that says that it is newer.
+async fn with_odd_copy(odds: &[Odd], nodes: &[Node], generation: u64, count: usize) -> Manifest {
+    let manifest = written(nodes).await;
+    let mut more = manifest.nodes.clone();
+    let entry = |index| NodeEntry { label: format!("x{index}"), address: format!("memory:x{index}") };
+    more.extend((more.len()..count).map(entry));
+    let odd = Manifest { id: FileId([7; 16]), generation, nodes: more, ..manifest.clone() };
+    odds[0].memory.objects().insert("a/manifest.json".into(), odd.to_bytes(0).unwrap().into());
+    manifest
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_nobody_else_knows_of_neither_hides_nor_blocks_a_file() {
+    for (generation, count) in [(2, 5), (1 << 63, 5), (2, 1024), (1 << 63, 1024)] {
+        let (odds, nodes) = odd(5);
+        let manifest = with_odd_copy(&odds, &nodes, generation, count).await;
+        let opened = open("a", &nodes).await.unwrap();
+        assert_eq!(opened.manifest, manifest);
+        assert!(matches!(opened.copies[0], Some(Ok(found)) if found == generation), "{:?}", opened.copies);
+        let error = write("a", &nodes, b"new", &small()).await.unwrap_err();
+        assert!(matches!(error, FileError::Exists { generation: 1, .. }), "{error}");
+        let new = write("a", &nodes, b"new", &replacing()).await.unwrap();
+        assert_eq!(new.generation, 2);
+        assert!(read_back("a", &nodes).await == b"new");
+        assert_eq!(strays("a", &odds, Some(&new)), [""; 0]);
+
+        let (odds, nodes) = odd(5);
+        with_odd_copy(&odds, &nodes, generation, count).await;
+        remove("a", &nodes, &RemoveOptions::default()).await.unwrap();
+        assert_eq!(strays("a", &odds, None), [""; 0]);
+    }
+}

@@ -283,3 +283,97 @@ async fn writers_that_meet_nodes_in_different_order_do_not_both_win() {
         assert_eq!(strays("a", &odds, Some(won[0])), [""; 0]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_put_on_some_of_the_nodes_of_a_file_leaves_the_file() {
+    let (odds, nodes) = odd(8);
+    let bytes = content(GROUP, 1);
+    let manifest = write("a", &nodes[..5], &bytes, &small()).await.unwrap();
+    for options in [small(), replacing()] {
+        let error = write("a", &nodes[3..], b"new", &options).await.unwrap_err();
+        assert!(matches!(error, FileError::NotCommitted { copies: 2, .. }), "{error}");
+    }
+    assert!(read_back("a", &nodes[..5]).await == bytes);
+    assert_eq!(strays("a", &odds, Some(&manifest)), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_of_which_nodes_are_not_mounted_is_kept() {
+    // RS-3-1 on 5 nodes would be in force with 4 copies; two of them are gone, and 3 cells are enough to read it.
+    let (odds, nodes) = odd(5);
+    let options = PutOptions { m: 1, ..small() };
+    let bytes = content(GROUP, 1);
+    write("a", &nodes, &bytes, &options).await.unwrap();
+    let away = odds[..2].iter().map(|odd| std::mem::take(&mut *odd.memory.objects())).collect::<Vec<_>>();
+    let before = strays("a", &odds, None);
+    let error = write("a", &nodes, b"new", &options).await.unwrap_err();
+    assert!(matches!(error, FileError::NotCommitted { copies: 3, needed: 4, .. }), "{error}");
+    assert_eq!(strays("a", &odds, None), before);
+    for (odd, objects) in odds.iter().zip(away) {
+        *odd.memory.objects() = objects;
+    }
+    assert!(read_back("a", &nodes).await == bytes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_writers_that_begin_at_once_leave_the_name_free() {
+    let (odds, _) = odd(5);
+    // The first writer gets four nodes, the second one, which is slow to withdraw.
+    let views = |first: bool| {
+        let views = odds.iter().enumerate().map(|(index, odd)| {
+            let view = Odd { rule: Arc::default(), ..odd.clone() };
+            let wins = (index < 4) == first;
+            let mut puts = 0;
+            view.rule(move |op, object| match op {
+                Op::Put if object.ends_with("intent.json") => {
+                    puts += 1;
+                    (puts == 1 && !wins).then_some(Instead::Wait(Duration::from_millis(5)))
+                }
+                Op::Delete if object.ends_with("intent.json") && !first => {
+                    Some(Instead::Wait(Duration::from_secs(1)))
+                }
+                _ => None,
+            });
+            node(index, &view)
+        });
+        views.collect::<Vec<_>>()
+    };
+    let (first, second, options) = (views(true), views(false), small());
+    let (one, other) =
+        tokio::join!(write("a", &first, b"one", &options), write("a", &second, b"other", &options));
+    assert!(matches!(other, Err(FileError::Busy { .. })), "{other:?}");
+    let manifest = one.unwrap();
+    assert_eq!(strays("a", &odds, Some(&manifest)), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_storage_given_as_two_nodes_is_refused() {
+    let (odds, nodes) = odd(5);
+    for address in ["memory:4", "http://localhost:1/", "http://127.0.0.1:1/"] {
+        for other in ["memory:1", "http://127.0.0.1:1/"] {
+            let mut nodes = nodes.clone();
+            let alike = |address: &str| Odd { address: address.into(), ..odds[1].clone() };
+            nodes[1] = node(1, &alike(other));
+            nodes[4] = node(4, &alike(address));
+            match write("a", &nodes, b"x", &small()).await {
+                Err(FileError::SameNode { mut given, .. }) => {
+                    given.sort();
+                    assert_eq!(given, ["n1", "n4"]);
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(strays("a", &odds, None), [""; 0]);
+        }
+    }
+    // Many stores in memory have one address, and are not one.
+    let memory = |index: usize| Node { label: format!("m{index}"), store: Arc::new(MemoryStore::new()) };
+    write("a", &(0..5).map(memory).collect::<Vec<_>>(), b"x", &small()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silence_without_end_is_waited_for() {
+    let (_, nodes) = odd(5);
+    let options = PutOptions { silence: Duration::MAX, ..small() };
+    write("a", &nodes, b"x", &options).await.unwrap();
+    assert!(read_back("a", &nodes).await == b"x");
+}

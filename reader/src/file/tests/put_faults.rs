@@ -183,3 +183,70 @@ async fn a_dropped_put_is_cleaned_up_by_the_next_once_it_counts_as_abandoned() {
         assert_eq!(strays("a", &odds, Some(&manifest)), [""; 0]);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_that_nodes_take_without_saying_so_keeps_its_objects() {
+    for kind in [Failure::TimedOut, Failure::Unreachable] {
+        let (odds, nodes) = odd(5);
+        for odd in &odds {
+            let mut dead = false;
+            odd.rule(move |op, object| {
+                let commits = op == Op::Put && object.ends_with("manifest.json");
+                // From then on nothing can be asked or taken back either.
+                match (commits, dead) {
+                    (true, false) => {
+                        dead = true;
+                        Some(Instead::DoAndFail(kind))
+                    }
+                    _ => dead.then_some(Instead::Fail(kind)),
+                }
+            });
+        }
+        let bytes = content(GROUP, 1);
+        let error = write("a", &nodes, &bytes, &small()).await.unwrap_err();
+        assert!(matches!(&error, FileError::Left { left, .. } if left.len() == 5), "{error}");
+        odds.iter().for_each(Odd::well);
+        assert!(read_back("a", &nodes).await == bytes);
+        // Who comes next finds it in force.
+        let options = PutOptions { abandoned: Duration::ZERO, ..replacing() };
+        let new = write("a", &nodes, b"new", &options).await.unwrap();
+        assert_eq!(new.generation, 2);
+        assert_eq!(strays("a", &odds, Some(&new)), [""; 0]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manifest_that_nodes_take_late_keeps_its_objects() {
+    let (odds, nodes) = odd(5);
+    for odd in &odds[..3] {
+        odd.rule(|op, object| (op == Op::Put && object.ends_with("manifest.json")).then_some(Instead::Hang));
+    }
+    let bytes = content(GROUP, 1);
+    let error = write("a", &nodes, &bytes, &small()).await.unwrap_err();
+    let FileError::Left { left, .. } = &error else { panic!("{error}") };
+    assert_eq!(left.iter().map(|failure| failure.node.as_str()).collect::<Vec<_>>(), ["n0", "n1", "n2"]);
+    let cells = odds.iter().flat_map(Odd::objects).filter(|object| object.contains("/g")).count();
+    assert_eq!(cells, 5);
+    // The next one need not wait, and finds that it never came into force.
+    odds.iter().for_each(Odd::well);
+    let new = write("a", &nodes, b"new", &small()).await.unwrap();
+    assert_eq!(strays("a", &odds, Some(&new)), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_put_that_is_cancelled_while_it_begins_leaves_nothing() {
+    for (slow, other) in [(Op::Get, "manifest.json"), (Op::Put, "intent.json")] {
+        let (odds, nodes) = odd(5);
+        odds[3].rule(move |op, object| (op == slow && object.ends_with(other)).then_some(Instead::Hang));
+        let options = small();
+        let cancel = options.cancel.clone();
+        let begun = tokio::time::Instant::now();
+        let (done, ()) = tokio::join!(write("a", &nodes, b"x", &options), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            cancel.cancel();
+        });
+        assert!(matches!(done, Err(FileError::Cancelled)), "{done:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert_eq!(strays("a", &odds, None), [""; 0]);
+    }
+}

@@ -13,12 +13,15 @@ async fn a_removed_file_leaves_nothing() {
         }
         write("a", &nodes, &content(3 * GROUP, 1), &small()).await.unwrap();
         let other = write("a/b", &nodes, b"stays", &small()).await.unwrap();
-        let removed = remove("a", &nodes).await.unwrap();
+        let removed = remove("a", &nodes, &RemoveOptions::default()).await.unwrap();
         assert_eq!((removed.objects, removed.left.len()), (15, 0));
         assert!(matches!(open("a", &nodes).await, Err(FileError::NotFound { .. })));
         assert!(read_back("a/b", &nodes).await == b"stays");
         assert_eq!(strays("a/b", &odds, Some(&other)), [""; 0]);
-        assert!(matches!(remove("a", &nodes).await, Err(FileError::NotFound { missing: 6, .. })));
+        assert!(matches!(
+            remove("a", &nodes, &RemoveOptions::default()).await,
+            Err(FileError::NotFound { missing: 6, .. })
+        ));
     }
 }
 
@@ -29,11 +32,11 @@ async fn what_an_unreachable_node_keeps_is_named_and_not_opened() {
     for odd in &odds[3..] {
         odd.dead();
     }
-    let removed = remove("a", &nodes).await.unwrap();
+    let removed = remove("a", &nodes, &RemoveOptions::default()).await.unwrap();
     assert_eq!(removed.left.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>(), ["n3", "n4"]);
     odds.iter().for_each(Odd::well);
     assert!(matches!(open("a", &nodes).await, Err(FileError::NotCommitted { copies: 2, needed: 3, .. })));
-    let again = remove("a", &nodes).await.unwrap();
+    let again = remove("a", &nodes, &RemoveOptions::default()).await.unwrap();
     assert_eq!((again.objects, again.left.len()), (2, 0));
     assert_eq!(strays("a", &odds, None), [""; 0]);
 }
@@ -46,7 +49,7 @@ async fn a_file_is_not_removed_where_it_would_stay_in_force() {
     for odd in &odds[2..] {
         odd.dead();
     }
-    let error = remove("a", &nodes).await.unwrap_err();
+    let error = remove("a", &nodes, &RemoveOptions::default()).await.unwrap_err();
     assert!(matches!(error, FileError::TooFewAnswers { heard: 2, needed: 3, .. }), "{error}");
     odds.iter().for_each(Odd::well);
     assert!(read_back("a", &nodes).await == bytes);
@@ -57,7 +60,7 @@ async fn a_new_file_takes_the_place_of_what_a_removed_one_left() {
     let (odds, nodes) = odd(5);
     write("a", &nodes, &content(GROUP, 1), &small()).await.unwrap();
     odds[4].dead();
-    remove("a", &nodes).await.unwrap();
+    remove("a", &nodes, &RemoveOptions::default()).await.unwrap();
     odds[4].well();
     let manifest = write("a", &nodes, b"new", &small()).await.unwrap();
     assert!(read_back("a", &nodes).await == b"new");
@@ -91,4 +94,24 @@ async fn files_are_listed_by_name_with_their_copies_and_nodes_that_can_not_list_
         Err(FileError::NoList { failed }) => assert_eq!(failed.len(), 5),
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn removing_from_a_few_of_its_nodes_leaves_a_file_whose_writer_died_after_its_commit() {
+    let (odds, nodes) = odd(5);
+    let bytes = content(2 * GROUP, 1);
+    let manifest = write("a", &nodes, &bytes, &small()).await.unwrap();
+    let intent = format!(
+        r#"{{"format":"hedgerow-intent","version":1,"id":"{}","cells":5,"nodes":5,"replaces":null,"time":0,"ended":true}}"#,
+        manifest.id
+    );
+    // The two that were given did not take the manifest.
+    for odd in &odds[..2] {
+        let mut objects = odd.memory.objects();
+        objects.remove("a/manifest.json");
+        objects.insert("a/intent.json".into(), intent.clone().into());
+    }
+    let error = remove("a", &nodes[..2], &RemoveOptions::default()).await.unwrap_err();
+    assert!(matches!(error, FileError::NotFound { missing: 2, .. }), "{error}");
+    assert!(read_back("a", &nodes).await == bytes);
 }

@@ -87,7 +87,8 @@ impl Folder {
         }
     }
 
-    /// The objects under the folder `prefix`, sorted. Links to folders are not followed, so that none is listed twice.
+    /// The objects under the folder `prefix`, sorted. Links to folders are not followed, so that none is listed twice; what is in a folder
+    /// that may not be read is none of our objects.
     pub(super) fn list(&self, prefix: &str, cancelled: &CancellationToken) -> Result<Vec<Entry>, Failed> {
         let root = match self.root() {
             Err(error) if is_missing(&error) => return Ok(Vec::new()),
@@ -99,6 +100,8 @@ impl Folder {
             let entries = match root.read_dir(within) {
                 // Deleted meanwhile, or never there.
                 Err(error) if is_missing(&error) => continue,
+                // As `lost+found` at the top of a disk.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied && folder != prefix => continue,
                 entries => entries.map_err(|error| failed(within, error))?,
             };
             for entry in entries {
@@ -112,7 +115,10 @@ impl Folder {
                 if check(&object).is_err() {
                     continue;
                 }
-                let kind = entry.file_type().map_err(|error| failed(&object, error))?;
+                let kind = match entry.file_type() {
+                    Err(error) if is_missing(&error) => continue,
+                    kind => kind.map_err(|error| failed(&object, error))?,
+                };
                 if kind.is_dir() {
                     folders.push(object);
                     continue;

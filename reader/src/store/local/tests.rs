@@ -322,6 +322,23 @@ mod links {
     }
 
     #[tokio::test]
+    async fn a_folder_that_may_not_be_read_does_not_hide_the_others() {
+        use std::os::unix::fs::PermissionsExt;
+        let (store, folder) = store();
+        put(&store, "a/object", "bytes").await;
+        let closed = folder.path().join("lost+found");
+        fs::create_dir(&closed).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+        // Who may read everything sees an empty folder.
+        let readable = fs::read_dir(&closed).is_ok();
+        let listed = store.list("").await.unwrap();
+        assert!(listed.iter().map(|entry| &*entry.object).eq(["a/object"]), "{listed:?}");
+        let asked = store.list("lost+found").await;
+        assert!(readable || asked.is_err_and(|failed| failed.kind == Failure::Refused));
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
+    #[tokio::test]
     async fn the_folder_itself_may_be_reached_by_a_link() {
         let (real, folder) = store();
         let elsewhere = tempfile::tempdir().unwrap();
