@@ -277,11 +277,16 @@ impl Found {
             },
         };
         let live = file.as_ref().map(|(file, _)| file);
+        let manifests = answers.manifests();
+        // Objects belong to an id, of which there may be several manifests.
+        let all_void = |id: FileId| {
+            manifests.iter().filter(|known| known.id == id).all(|known| answers.is_surely_void(known))
+        };
         let (mut generation, mut void) = (0, Vec::new());
         for (node, manifest, _) in answers.copies() {
             let other = live.is_none_or(|live| live.id != manifest.id);
             let newer = live.is_some_and(|live| live.generation < manifest.generation);
-            let sweep = other && answers.is_surely_void(manifest);
+            let sweep = other && all_void(manifest.id);
             if sweep || newer && (answers.is_surely_void(manifest) || answers.is_outvoted(manifest)) {
                 void.push(Void { node, manifest: Arc::clone(manifest), sweep });
             } else {
