@@ -47,7 +47,9 @@ pub struct ClientSnapshot {
     pub requests: u64,
     /// Requests that wait for their turn now.
     pub queued: u64,
-    /// Reads under way now, and requests of which something still goes on, also beyond their reads.
+    /// Reads under way now; a stream that reads ahead is one.
+    pub reading: u64,
+    /// Requests of which something still goes on now, also beyond their reads.
     pub leases: u64,
     /// Bytes of memory in use now.
     pub memory: u64,
@@ -80,6 +82,7 @@ impl ClientSnapshot {
             bytes: of(&counters.bytes),
             requests: of(&counters.requests),
             queued: of(&counters.queued),
+            reading: shared.reading(),
             leases: shared.leases(),
             memory: shared.memory.used(),
             legs: of(&counters.legs),

@@ -47,8 +47,11 @@ pub(crate) struct Shared {
     /// Streams that read ahead, and reads that are over but for legs that have not stopped.
     pub(crate) tasks: TaskTracker,
     closed: CancellationToken,
+    /// Requests of which something still goes on.
     leases: AtomicU64,
-    /// Told when the last lease is gone.
+    /// Reads under way.
+    reading: AtomicU64,
+    /// Told when the last of either is gone.
     idle: Notify,
     turns: AtomicU64,
 }
@@ -89,6 +92,7 @@ impl Client {
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
             leases: AtomicU64::new(0),
+            reading: AtomicU64::new(0),
             idle: Notify::new(),
             turns: AtomicU64::new(0),
             config,
@@ -164,7 +168,7 @@ impl Client {
             tokio::pin!(idle);
             // Registered before the look, so that no end is missed in between.
             idle.as_mut().enable();
-            if self.shared.leases.load(Ordering::SeqCst) == 0 {
+            if self.shared.leases() + self.shared.reading() == 0 {
                 break;
             }
             idle.await;
@@ -215,22 +219,39 @@ impl Shared {
     pub(crate) fn leases(&self) -> u64 {
         self.leases.load(Ordering::SeqCst)
     }
+
+    pub(crate) fn reading(&self) -> u64 {
+        self.reading.load(Ordering::SeqCst)
+    }
 }
 
 /// Counts as something that still goes on, until it is dropped.
-pub(crate) struct Alive(Arc<Shared>);
+pub(crate) struct Alive {
+    shared: Arc<Shared>,
+    count: fn(&Shared) -> &AtomicU64,
+}
 
 impl Alive {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        shared.leases.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(shared))
+    /// A request, until its last lease is gone.
+    pub(crate) fn request(shared: &Arc<Shared>) -> Self {
+        Self::new(shared, |shared| &shared.leases)
+    }
+
+    /// A read, or a task that reads.
+    pub(crate) fn read(shared: &Arc<Shared>) -> Self {
+        Self::new(shared, |shared| &shared.reading)
+    }
+
+    fn new(shared: &Arc<Shared>, count: fn(&Shared) -> &AtomicU64) -> Self {
+        count(shared).fetch_add(1, Ordering::SeqCst);
+        Self { shared: Arc::clone(shared), count }
     }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        if self.0.leases.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.idle.notify_waiters();
+        if (self.count)(&self.shared).fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.shared.idle.notify_waiters();
         }
     }
 }

@@ -186,7 +186,7 @@ impl StripedReader {
 
     /// Counts as a read under way, which a shutdown waits for; none begins after it.
     fn begin(&self) -> Result<Alive, ReadError> {
-        let alive = Alive::new(&self.client.shared);
+        let alive = Alive::read(&self.client.shared);
         if self.client.shared.closed().is_cancelled() { Err(ReadError::Closed) } else { Ok(alive) }
     }
 

@@ -489,7 +489,7 @@ impl Window<'_> {
             }
         };
         let holds = Holds {
-            _alive: Some(Alive::new(shared)),
+            _alive: Some(Alive::request(shared)),
             _memory: Some(Arc::clone(&self.held)),
             node: Some(Arc::clone(&node)),
             ..Holds::default()
