@@ -96,8 +96,8 @@ impl Oversight {
     }
 
     pub(crate) fn reconfigure(&self, now: Instant, config: Config) -> Result<(), ConfigError> {
-        self.with(now, |governor| governor.reconfigure(now, config))?;
-        let outlook = self.with(now, |governor| governor.outlook(now));
+        let outlook =
+            self.with(now, |governor| governor.reconfigure(now, config).map(|()| governor.outlook(now)))?;
         self.outlook.store(std::sync::Arc::new((now, outlook)));
         Ok(())
     }
