@@ -122,7 +122,7 @@ async fn two_slow_nodes_in_a_read_of_all_cells_cost_a_cell_each() {
     let data = pattern(STRIPE as usize, 2);
     cluster.put(NAME, &data, shape(CELL as u32, 4096, 2)).await;
     // Late enough that no other node is.
-    let mut config = hedging_after(Duration::from_secs(1));
+    let mut config = hedging_after(Duration::from_secs(3));
     (config.silence, config.connect_timeout) = (SILENCE, SILENCE);
     let reading = Reading::of(NAME, cluster.nodes(), config).await;
     let slow = [reading.node_of(0, 1), reading.node_of(0, 4)];

@@ -6,14 +6,13 @@ use bytes::Bytes;
 use hedge_core::Mode;
 use hedgerow_reader::{ReadError, ReadOptions};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use crate::cluster::{Cluster, NAME, Reading, hedging_after, pattern, shape};
+use crate::cluster::{Cluster, NAME, PATIENCE, Reading, hedging_after, pattern, shape, until};
 
 const CELL: u64 = 64 << 10;
 const STRIPE: u64 = 6 * CELL;
 const LENGTH: u64 = 12 * STRIPE;
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A cluster with a file, and a client that would wait for its nodes for minutes.
 async fn begin(threshold: Duration) -> (Cluster, Bytes, Reading) {
@@ -24,16 +23,6 @@ async fn begin(threshold: Duration) -> (Cluster, Bytes, Reading) {
     (config.silence, config.connect_timeout) = (Duration::from_secs(300), Duration::from_secs(300));
     let reading = Reading::of(NAME, cluster.nodes(), config).await;
     (cluster, data, reading)
-}
-
-/// Asks until it is so.
-async fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let asked = async {
-        while !is() {
-            sleep(Duration::from_millis(1)).await;
-        }
-    };
-    timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
 /// Begins a read of the first stripe without hedging; of its requests only those to nodes with faults are left when it returns.

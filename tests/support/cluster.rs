@@ -9,11 +9,15 @@ use hedgerow_reader::{
     Client, ClientConfig, Manifest, Node, NodeOptions, Opened, PutOptions, StripedReader, connect, open, put,
 };
 use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
 
 use crate::support::{HEDGEROW, ServerProcess};
 
 /// Nodes of a cluster: those of RS-6-3.
 pub(crate) const NODES: usize = 9;
+
+/// Nothing takes that long unless it hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the file of a cluster is called.
 pub(crate) const NAME: &str = "file";
@@ -125,7 +129,7 @@ impl Reading {
 
     /// Ends the client. Nothing of its reads is left then.
     pub(crate) async fn end(self) -> hedgerow_reader::ClientSnapshot {
-        let ended = tokio::time::timeout(Duration::from_secs(10), self.client.shutdown()).await;
+        let ended = timeout(PATIENCE, self.client.shutdown()).await;
         ended.expect("a client that ends");
         let left = self.client.snapshot();
         assert_eq!((left.leases, left.memory, left.queued), (0, 0, 0), "{left:?}");
@@ -133,6 +137,16 @@ impl Reading {
         close(&self.nodes);
         left
     }
+}
+
+/// Asks until it is so.
+pub(crate) async fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let asked = async {
+        while !is() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
 /// Bytes that differ from their neighbours near and far.
