@@ -1,4 +1,4 @@
-//! A governor under any configuration, petitions and evidence, true or not: rate and budget hold against an oracle, the counters
+//! A governor under any configuration, petitions and evidence, true or not: the rate holds against an oracle, the counters
 //! balance, and refusals name a later instant.
 #![no_main]
 

@@ -59,10 +59,13 @@ pub enum Threshold {
 }
 
 /// A threshold that follows what legs take: a quantile of the last minute times a factor (of the last
-/// forty, for clients that read too rarely).
+/// two hours, for clients that read too rarely).
 ///
-/// With [`Factor::Spend`] the factor is the ratio of a far quantile to that quantile over the last forty
-/// minutes: the scale follows at once, the shape slowly.
+/// A far quantile of a minute is uncertain, so where two hours are known it is a nearer one of the minute, times what lies between the two
+/// in these hours; unless the minute itself shows it elsewhere by more than a quarter.
+///
+/// With [`Factor::Spend`] the factor is the ratio of a far quantile to that quantile over the last two
+/// hours: the scale follows at once, the shape slowly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Adaptive {
     /// The quantile, in millionths: 990 000 is p99. 0 to 999 999.
@@ -73,7 +76,7 @@ pub struct Adaptive {
     pub floor: Span,
     /// Never higher than this.
     pub ceiling: Span,
-    /// The threshold while there are fewer than `10 / (1 - quantile)` samples, also in forty minutes.
+    /// The threshold while there are fewer than `10 / (1 - quantile)` samples, also in two hours.
     pub until_known: Span,
     /// Hedge legs are late at the bare quantile, without the factor.
     pub hedge_legs_at_quantile: bool,
@@ -152,8 +155,8 @@ pub struct Probes {
     pub lease: Span,
 }
 
-/// When hedges count as useless: fewer than `least_won` of the last `outcomes` were won, while hedges cost
-/// more than `spend_ppm` of the cells read.
+/// When hedges count as useless: fewer than `least_won` of the last `outcomes` were won, none of them longer than the window of
+/// [`Impaired`] before the next, while hedges cost more than `spend_ppm` of the cells read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Useful {
     /// How many outcomes are looked at: 1 to 64.
@@ -165,7 +168,7 @@ pub struct Useful {
 }
 
 /// A loss budget, in cells: what is granted, less what won hedges cost, less what is refunded, stays within
-/// the burst and a share of the cells of finished reads.
+/// the burst, what there is beyond it for legs that are late alone, and a share of the cells of finished reads.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Budget {
     /// Millionths of the cells of finished reads: 5 000 is 0.5 %.
@@ -174,6 +177,11 @@ pub struct Budget {
     pub burst_cells: u16,
     /// The burst is what the client itself reads in so long, if that is more.
     pub burst_span: Span,
+    /// So many cells beyond the burst for a late leg that is alone: original legs to no two other nodes were late lately. Single
+    /// nodes that freeze are thus hedged even if the burst was just spent, while a slowdown of all gets little more than the burst.
+    pub alone_cells: u16,
+    /// How long two other nodes must not both have been late.
+    pub alone_span: Span,
     /// Whatever is won back: at most this share of the cells of finished reads, in percent, and ten bursts.
     pub gross_percent: u16,
 }
@@ -209,7 +217,7 @@ impl Config {
         threshold: Threshold::Adaptive(Adaptive::DEFAULT),
         stall: None,
         connect_counts: true,
-        spare: 1,
+        spare: 2,
         retry_floor: Span::from_millis(5),
         impaired: Impaired {
             window: Span::from_secs(60),
@@ -305,9 +313,12 @@ impl Config {
 impl Default for Config {
     /// The best we know, for erasure-coded data in one data centre.
     ///
-    /// The threshold is p99 times what makes hedges of 7 cells (k + 1 of RS-6-3) spend 0.1 % of the cells
+    /// The threshold is p99 times what makes hedges of 8 cells (k + 2 of RS-6-3) spend 0.105 % of the cells
     /// read, between 5 ms and 2 s, and 250 ms until it is known; hedge legs and legs to suspects are late at
-    /// p99. One spare. A loss budget of 0.5 %, with a burst of one hedge or of 100 ms of the client's own reads;
+    /// p99. Two spares: of eight fresh legs the sixth is there by half the time that the sixth of six takes, which is worth more than the
+    /// slightly lower threshold that six cells would allow. A loss budget of 0.5 %, with a burst of one hedge or of 20 ms of the client's
+    /// own reads, and two hedges more for legs that are late while at most one other node was within 1 s: with the burst alone a
+    /// hundredth of the reads that meet a frozen node would find it spent on a straggler of some seconds before.
     /// 200 hedges a second as a fuse. A node is impaired after 3 late legs that are more than 20 % of its legs
     /// within 60 s; more than 2 impaired nodes that are more than 20 % of those seen stop hedging for 10 s, as
     /// do fewer than 8 hedges won of the last 32 while they spend more than 1 %; then 4 probes try it out.
@@ -341,8 +352,8 @@ impl Adaptive {
 
 impl Factor {
     const SPEND: Self = Self::Spend {
-        target_ppm: 1_000,
-        cells: 7,
+        target_ppm: 1_050,
+        cells: 8,
         least_milli: 1_500,
         most_milli: 6_000,
         until_known_milli: 3_000,
@@ -358,8 +369,14 @@ impl Useful {
 }
 
 impl Budget {
-    const DEFAULT: Self =
-        Self { share_ppm: 5_000, burst_cells: 7, burst_span: Span::from_millis(100), gross_percent: 100 };
+    const DEFAULT: Self = Self {
+        share_ppm: 5_000,
+        burst_cells: 8,
+        burst_span: Span::from_millis(20),
+        alone_cells: 16,
+        alone_span: Span::from_secs(1),
+        gross_percent: 100,
+    };
 }
 
 impl Health {

@@ -1,5 +1,6 @@
 //! What the reads of one client share: when a leg is late, and whether a hedge is worth its cells.
 
+mod alone;
 mod breaker;
 mod budget;
 mod counters;
@@ -16,16 +17,17 @@ pub use counters::Counters;
 pub use nodes::{NodeHealth, NodeState};
 pub use threshold::Estimate;
 
+use alone::Alone;
 use breaker::{Breaker, Gate};
 use budget::{Halves, Ledger};
 use counters::add;
 use nodes::{Crossing, Leg, Nodes};
 use rate::Rate;
-use threshold::{Estimator, LegKind};
+use threshold::Estimator;
 
 use crate::{
     Cause, Clocks, Config, ConfigError, Evidence, HedgeResult, Instant, LegEnd, Mode, NodeId, Permit,
-    Petition, ReadPlan, Reason, Record, RequestId, Span, Subject, Threshold, Verdict,
+    Petition, ReadPlan, Reason, Record, RequestId, Span, Subject, Threshold, Verdict, Why,
 };
 
 /// The governor of a client that reads from up to `NODES` nodes, with legs of `CLASSES` sizes: one value per
@@ -57,6 +59,7 @@ pub struct GovernorInner<S: ?Sized, const CLASSES: usize> {
     breaker: Breaker,
     rate: Rate,
     ledger: Ledger,
+    alone: Alone,
     recent: Recent,
     counters: Counters,
     estimators: [Estimator; CLASSES],
@@ -157,6 +160,7 @@ impl<const NODES: usize, const CLASSES: usize> Governor<NODES, CLASSES> {
             breaker: Breaker::new(),
             rate: Rate::new(),
             ledger: Ledger::default(),
+            alone: Alone::default(),
             recent: Recent::default(),
             counters: Counters::default(),
             estimators: [Estimator::NEW; CLASSES],
@@ -198,8 +202,8 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
     pub fn decide(&mut self, now: Instant, petition: &Petition) -> Verdict {
         let now = self.advance(now);
         let gates = match petition.subject {
-            Subject::Late { node, request, again, .. } => {
-                self.late_gates(now, petition, node, request, again)
+            Subject::Late { node, request, why, again, .. } => {
+                self.late_gates(now, petition, (node, request), (why, again))
             }
             Subject::Eager => self.eager_gates(now, petition),
         };
@@ -216,8 +220,8 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
     /// [floor](Config::retry_floor). The lateness is evidence as in [`decide`](Self::decide); nothing is charged.
     pub fn no_memory(&mut self, now: Instant, petition: &Petition) -> Verdict {
         let now = self.advance(now);
-        if let Subject::Late { node, request, again: false, .. } = petition.subject {
-            self.record_crossing(now, node, request);
+        if let Subject::Late { node, request, why, again: false, .. } = petition.subject {
+            self.record_crossing(now, node, request, why);
         }
         self.counters.refuse(Reason::Memory);
         let retry_at = now + self.config.retry_floor.max(Span::from_nanos(1));
@@ -299,11 +303,11 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             Threshold::Fixed(span) => (Some(*span), None, None),
             Threshold::Adaptive(adaptive) => {
                 let estimator = estimator(&mut self.estimators, size_class);
-                let mut late = |kind| estimator.threshold(now, adaptive, kind);
+                let (late, bare) = estimator.thresholds(now, adaptive);
                 (
-                    Some(late(LegKind::Original)),
-                    adaptive.hedge_legs_at_quantile.then(|| late(LegKind::HedgeLeg)),
-                    adaptive.suspects_at_quantile.then(|| late(LegKind::Suspect)),
+                    Some(late),
+                    adaptive.hedge_legs_at_quantile.then_some(bare),
+                    adaptive.suspects_at_quantile.then_some(bare),
                 )
             }
         };
@@ -426,7 +430,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             Threshold::Fixed(span) => Some(*span),
             Threshold::Adaptive(adaptive) => {
                 let estimator = estimator(&mut self.estimators, size_class);
-                Some(estimator.threshold(now, adaptive, LegKind::Original))
+                Some(estimator.thresholds(now, adaptive).0)
             }
         }
     }
@@ -435,12 +439,11 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         &mut self,
         now: Instant,
         petition: &Petition,
-        node: NodeId,
-        request: RequestId,
-        again: bool,
+        (node, request): (NodeId, RequestId),
+        (why, again): (Why, bool),
     ) -> Gates {
         if !again {
-            self.record_crossing(now, node, request);
+            self.record_crossing(now, node, request, why);
         }
         if self.is_off() {
             return Err((Reason::Off, None));
@@ -464,7 +467,8 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         if let Some(until) = self.rate.full_until(now, self.config.max_per_second) {
             return Err((Reason::Rate, Some(until)));
         }
-        self.budget_gate(now, petition)?;
+        let alone = self.config.budget.is_some_and(|budget| self.alone.is(now, node, budget.alone_span));
+        self.budget_gate(now, petition, alone)?;
         if petition.dry_run {
             return Err((Reason::DryRun, None));
         }
@@ -489,7 +493,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         }
         self.cell_gates(now, petition)?;
         // It is asked once, when the read starts.
-        self.budget_gate(now, petition).map_err(|(reason, _)| (reason, None))?;
+        self.budget_gate(now, petition, false).map_err(|(reason, _)| (reason, None))?;
         if petition.dry_run {
             return Err((Reason::DryRun, None));
         }
@@ -512,14 +516,15 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         Ok(())
     }
 
-    fn budget_gate(&mut self, now: Instant, petition: &Petition) -> Result<(), Refusal> {
+    fn budget_gate(&mut self, now: Instant, petition: &Petition, alone: bool) -> Result<(), Refusal> {
         let Some(budget) = &self.config.budget else { return Ok(()) };
-        if self.ledger.affords(now, budget, petition.cells) {
+        if self.ledger.affords(now, budget, petition.cells, alone) {
             return Ok(());
         }
-        // Reads pay in all the time: about when the next leg would be late.
-        let wait = self.late_after(now, petition.size_class).unwrap_or(Span::ZERO);
-        Err((Reason::Budget, Some(now + wait.max(Span::from_millis(1)))))
+        // Reads pay in all the time, and hedges that win give back what they cost, often within a fraction of the threshold.
+        let late = self.late_after(now, petition.size_class).unwrap_or(Span::ZERO);
+        let wait = Span::from_nanos(late.as_nanos() / 4).max(Span::from_millis(1));
+        Err((Reason::Budget, Some(now + wait)))
     }
 
     /// Charges what every gate has let pass; refuses all the same in a dry run.
@@ -540,7 +545,10 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
 
     /// A leg is late for the first time: evidence against its node, and a matter of the breaker unless hedging
     /// is off.
-    fn record_crossing(&mut self, now: Instant, node: NodeId, request: RequestId) {
+    fn record_crossing(&mut self, now: Instant, node: NodeId, request: RequestId, why: Why) {
+        if matches!(why, Why::Original | Why::Degraded) {
+            self.alone.late(now, node);
+        }
         let crossing = self.nodes.cross(now, node, request, self.breaker.epoch(), &self.config);
         if crossing == Crossing::Counted && !self.is_off() {
             let impaired = self.nodes.impaired_count(now, &self.config.impaired, self.counted_epoch());
@@ -598,9 +606,14 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         }
         let half = self.half();
         let Self { config, breaker, counters, recent, .. } = self;
-        breaker.outcome(now, &config.breaker, (permit, cells, result), counters, |spend_ppm| {
-            recent.overspent(now, half, spend_ppm)
-        });
+        breaker.outcome(
+            now,
+            &config.breaker,
+            config.impaired.window,
+            (permit, cells, result),
+            counters,
+            |spend_ppm| recent.overspent(now, half, spend_ppm),
+        );
     }
 }
 

@@ -63,6 +63,14 @@ impl<const N: usize> StripeRead<N> {
         read
     }
 
+    /// Begins another read in the place of this one, of which nothing is left: as [`begin`](Self::begin), for executors that keep
+    /// reads in slots of their own and would rather not move one there.
+    #[inline]
+    pub fn begin_again(&mut self, now: Instant, plan: CheckedPlan<'_, N>) {
+        *self = Self::NEW;
+        self.set_up(now, plan.get());
+    }
+
     fn set_up(&mut self, now: Instant, plan: &ReadPlan<N>) {
         for ((slot, &node), &order) in self.slots.iter_mut().zip(&plan.node).zip(&plan.order) {
             slot.node = node;

@@ -74,7 +74,7 @@ fn a_read_gets_the_clocks_of_its_size_class() {
     let known = prepared(&mut client, plan());
     assert!(close(known.clocks.late, 20), "{:?}", known.clocks);
     assert!(close(known.clocks.late_hedge, 10) && close(known.clocks.late_suspect, 10));
-    assert_eq!((known.mode, known.spare), (Mode::Hedge, 1));
+    assert_eq!((known.mode, known.spare), (Mode::Hedge, 2));
     assert_eq!(known.clocks.retry_floor, client.governor.config().retry_floor);
     for class in [1, 2, 255] {
         let other = prepared(&mut client, ReadPlan { size_class: class, ..plan() });

@@ -101,6 +101,8 @@ impl Crowd {
                 share_ppm: 500_000,
                 burst_cells: 70,
                 burst_span: Span::ZERO,
+                alone_cells: 0,
+                alone_span: Span::ZERO,
                 gross_percent: 1_000,
             }),
             _ => config.budget,

@@ -83,7 +83,14 @@ fn whatever_is_refused_is_not_to_be_asked_again_at_once() {
     let mut none = hasty;
     none.max_per_second = 0;
     let mut broke = hasty;
-    broke.budget = Some(Budget { share_ppm: 0, burst_cells: 0, burst_span: Span::ZERO, gross_percent: 0 });
+    broke.budget = Some(Budget {
+        share_ppm: 0,
+        burst_cells: 0,
+        burst_span: Span::ZERO,
+        alone_cells: 0,
+        alone_span: Span::ZERO,
+        gross_percent: 0,
+    });
     let mut refused = [0_u32; Reason::COUNT];
     for config in [Config::default(), Config::hubspot(Span::from_millis(250)), hasty, none, broke] {
         for origin in [0, 1 << 40, u64::MAX - 40_000_000_000] {
@@ -670,7 +677,14 @@ fn values_at_the_edge_mean_what_they_say_or_are_refused_by_name() {
 
     // A share of nothing: the burst, and never more. No burst either: nothing.
     let mut config = fixed(10);
-    config.budget = Some(Budget { share_ppm: 0, burst_cells: 7, burst_span: Span::ZERO, gross_percent: 100 });
+    config.budget = Some(Budget {
+        share_ppm: 0,
+        burst_cells: 7,
+        burst_span: Span::ZERO,
+        alone_cells: 0,
+        alone_span: Span::ZERO,
+        gross_percent: 100,
+    });
     let mut client = Client::new(config);
     client.granted_to(&petition_again(0));
     client.read(1_000_000);

@@ -426,7 +426,14 @@ impl Script for Cluster {
 
 /// A budget that earns nothing: what it has lost is exactly what was granted and did not come back.
 fn strict_budget() -> Budget {
-    Budget { share_ppm: 0, burst_cells: 60, burst_span: Span::ZERO, gross_percent: 0 }
+    Budget {
+        share_ppm: 0,
+        burst_cells: 60,
+        burst_span: Span::ZERO,
+        alone_cells: 0,
+        alone_span: Span::ZERO,
+        gross_percent: 0,
+    }
 }
 
 fn config(random: &mut Random) -> Config {
@@ -437,7 +444,14 @@ fn config(random: &mut Random) -> Config {
     config.budget = match random.below(3) {
         0 => None,
         1 => Some(strict_budget()),
-        _ => Some(Budget { share_ppm: 20_000, burst_cells: 12, burst_span: Span::ZERO, gross_percent: 10 }),
+        _ => Some(Budget {
+            share_ppm: 20_000,
+            burst_cells: 12,
+            burst_span: Span::ZERO,
+            alone_cells: 0,
+            alone_span: Span::ZERO,
+            gross_percent: 10,
+        }),
     };
     config.breaker.cooldown = ms(300);
     config

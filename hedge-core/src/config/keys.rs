@@ -235,7 +235,7 @@ const U16: (u64, u64) = (0, u16::MAX as u64);
 const U32: (u64, u64) = (0, u32::MAX as u64);
 
 /// All names, in the order in which they are listed. A part's switch stands before the part.
-pub(super) static KEYS: [Key; 45] = [
+pub(super) static KEYS: [Key; 47] = [
     key("enabled", Place::Flag(|c| Some(&mut c.enabled)), FLAG, None, "hedge at all"),
     key("dry.run", Place::Flag(|c| Some(&mut c.dry_run)), FLAG, None, "decide and count, but grant nothing"),
     switch(
@@ -512,6 +512,20 @@ pub(super) static KEYS: [Key; 45] = [
         ANY_SPAN,
         BUDGET,
         "... or what the client itself reads in so long, if that is more",
+    ),
+    key(
+        "budget.alone.cells",
+        Place::U16(|c| c.budget.as_mut().map(|b| &mut b.alone_cells)),
+        U16,
+        BUDGET,
+        "so many cells more for a late leg while original legs to at most one other node were late ...",
+    ),
+    key(
+        "budget.alone.millis",
+        Place::Span(|c| c.budget.as_mut().map(|b| &mut b.alone_span)),
+        ANY_SPAN,
+        BUDGET,
+        "... within so long",
     ),
     key(
         "budget.gross.percent",

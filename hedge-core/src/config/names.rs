@@ -441,7 +441,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(numbers, 38);
+        assert_eq!(numbers, 40);
     }
 
     #[test]
@@ -541,9 +541,10 @@ mod tests {
 
     prop_compose! {
         fn any_budget()(
-            share_ppm in 0..=1_000_000u32, burst_cells: u16, burst_span in any_span(0), gross_percent: u16,
+            share_ppm in 0..=1_000_000u32, burst_cells: u16, burst_span in any_span(0), alone_cells: u16, alone_span in any_span(0),
+            gross_percent: u16,
         ) -> Budget {
-            Budget { share_ppm, burst_cells, burst_span, gross_percent }
+            Budget { share_ppm, burst_cells, burst_span, alone_cells, alone_span, gross_percent }
         }
     }
 

@@ -44,15 +44,21 @@ struct Lease {
     since: Instant,
 }
 
-/// The last outcomes of this epoch, the newest in bit 0; a set bit is a win.
+/// The last outcomes of this epoch, the newest in bit 0; a set bit is a win. None is longer than a window before the next: what
+/// stragglers of quiet times lost in an hour says nothing of the incident that begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Outcomes {
     won: u64,
     count: u8,
+    last: Instant,
 }
 
 impl Outcomes {
-    fn add(&mut self, won: bool) {
+    fn add(&mut self, now: Instant, window: Span, won: bool) {
+        if now.since(self.last) > window {
+            *self = Self::default();
+        }
+        self.last = now;
         self.won = self.won << 1 | u64::from(won);
         self.count = self.count.saturating_add(1).min(64);
     }
@@ -208,6 +214,7 @@ impl Breaker {
         &mut self,
         now: Instant,
         rules: &Breaking,
+        window: Span,
         outcome: (Permit, u8, HedgeResult),
         counters: &mut Counters,
         overspent: impl FnOnce(u32) -> bool,
@@ -234,7 +241,7 @@ impl Breaker {
             }
         }
         let Some(won) = won else { return };
-        self.outcomes.add(won);
+        self.outcomes.add(now, window, won);
         if let (State::Closed, Some(useful)) = (&self.state, &rules.useful)
             && self.outcomes.useless(useful)
             && overspent(useful.spend_ppm)
@@ -322,8 +329,8 @@ mod tests {
         }
 
         fn settle(&mut self, permit: Permit, cells: u8, result: HedgeResult) {
-            self.breaker
-                .outcome(self.now, &self.rules, (permit, cells, result), &mut self.counters, |_| true);
+            let outcome = (permit, cells, result);
+            self.breaker.outcome(self.now, &self.rules, WINDOW, outcome, &mut self.counters, |_| true);
         }
 
         fn settled(&mut self, result: HedgeResult) {
@@ -377,6 +384,22 @@ mod tests {
     }
 
     #[test]
+    fn outcomes_before_a_pause_of_a_window_are_forgotten() {
+        let mut bench = Bench::closed();
+        for pause in [WINDOW, WINDOW.saturating_add(Span::from_nanos(1))] {
+            for _ in 0..3 {
+                bench.settled(HedgeResult::Lost);
+            }
+            assert_eq!(bench.state(), Closed);
+            bench.now += pause;
+            bench.settled(HedgeResult::Lost);
+            // A pause of exactly a window is none; then the breaker starts anew.
+            assert_eq!(bench.state() == Closed, pause > WINDOW);
+            bench = Bench::closed();
+        }
+    }
+
+    #[test]
     fn sixty_four_outcomes_can_be_looked_at() {
         let mut bench = Bench::closed();
         bench.rules.useful = Some(Useful { outcomes: 64, least_won: 64, spend_ppm: 0 });
@@ -393,10 +416,17 @@ mod tests {
         let mut bench = Bench::closed();
         for _ in 0..100 {
             let outcome = (bench.granted(), 6, HedgeResult::Lost);
-            bench.breaker.outcome(bench.now, &bench.rules, outcome, &mut bench.counters, |spend_ppm| {
-                assert_eq!(spend_ppm, 10_000);
-                false
-            });
+            bench.breaker.outcome(
+                bench.now,
+                &bench.rules,
+                WINDOW,
+                outcome,
+                &mut bench.counters,
+                |spend_ppm| {
+                    assert_eq!(spend_ppm, 10_000);
+                    false
+                },
+            );
         }
         assert_eq!(bench.state(), Closed);
     }

@@ -69,10 +69,11 @@ impl Ledger {
         self.burst(now, budget).saturating_sub(self.loss)
     }
 
-    /// Whether a grant of so many cells is within the budget.
-    pub(crate) fn affords(&mut self, now: Instant, budget: &Budget, cells: u8) -> bool {
+    /// Whether a grant of so many cells is within the budget; there is more for a late leg that is alone.
+    pub(crate) fn affords(&mut self, now: Instant, budget: &Budget, cells: u8, alone: bool) -> bool {
         let (cost, burst) = (u64::from(cells) * CELL, self.burst(now, budget));
-        self.loss.saturating_add(cost) <= burst
+        let beyond = if alone { u64::from(budget.alone_cells) * CELL } else { 0 };
+        self.loss.saturating_add(cost) <= burst.saturating_add(beyond)
             && self.gross.saturating_add(cost) <= burst.saturating_mul(GROSS_BURSTS)
     }
 
@@ -142,11 +143,17 @@ fn spans(budget: &Budget) -> Span {
 mod tests {
     use super::*;
 
-    const BUDGET: Budget =
-        Budget { share_ppm: 5_000, burst_cells: 7, burst_span: Span::from_millis(100), gross_percent: 100 };
+    const BUDGET: Budget = Budget {
+        share_ppm: 5_000,
+        burst_cells: 7,
+        burst_span: Span::from_millis(100),
+        alone_cells: 14,
+        alone_span: Span::from_secs(2),
+        gross_percent: 100,
+    };
 
     fn granted(ledger: &mut Ledger, now: Instant, cells: u8) -> bool {
-        let affords = ledger.affords(now, &BUDGET, cells);
+        let affords = ledger.affords(now, &BUDGET, cells, false);
         if affords {
             ledger.charge(cells);
         }
@@ -161,9 +168,20 @@ mod tests {
         // 0.5 %: a cell comes back with the two-hundredth cell read.
         for read in 1..=200 {
             ledger.deposit(now, &BUDGET, 1);
-            assert_eq!(ledger.affords(now, &BUDGET, 1), read == 200);
+            assert_eq!(ledger.affords(now, &BUDGET, 1, false), read == 200);
         }
         assert!(granted(&mut ledger, now, 1));
+        assert_eq!(ledger.tokens(now, &BUDGET), 0);
+    }
+
+    #[test]
+    fn a_leg_that_is_late_alone_has_more_to_spend() {
+        let (mut ledger, now) = (Ledger::default(), Instant::ZERO);
+        for granted in 0..4 {
+            assert_eq!(ledger.affords(now, &BUDGET, 7, false), granted < 1);
+            assert_eq!(ledger.affords(now, &BUDGET, 7, true), granted < 3);
+            ledger.charge(7);
+        }
         assert_eq!(ledger.tokens(now, &BUDGET), 0);
     }
 
@@ -201,7 +219,7 @@ mod tests {
         }
         assert_eq!(wins, 10, "ten bursts");
         for _ in 0..7 {
-            assert!(!ledger.affords(now, &BUDGET, 7));
+            assert!(!ledger.affords(now, &BUDGET, 7, false));
             ledger.deposit(now, &BUDGET, 1);
         }
         assert!(granted(&mut ledger, now, 7));
@@ -240,7 +258,7 @@ mod tests {
         let (mut ledger, now) = (Ledger::default(), Instant::ZERO);
         let large = Budget { burst_cells: 70, ..BUDGET };
         for _ in 0..9 {
-            assert!(ledger.affords(now, &large, 7));
+            assert!(ledger.affords(now, &large, 7, false));
             ledger.charge(7);
         }
         for _ in 0..10 {
@@ -254,7 +272,7 @@ mod tests {
         let (mut ledger, now) = (Ledger::default(), Instant::ZERO);
         ledger.charge(2);
         ledger.rehearse(5);
-        assert!(!ledger.affords(now, &BUDGET, 1));
+        assert!(!ledger.affords(now, &BUDGET, 1, false));
         ledger.refund(255);
         assert_eq!(ledger.tokens(now, &BUDGET), 2 * CELL, "a refund can't give back what was never granted");
         ledger.end_rehearsal();
@@ -270,6 +288,8 @@ mod tests {
             share_ppm: u32::MAX,
             burst_cells: u16::MAX,
             burst_span: Span::MAX,
+            alone_cells: u16::MAX,
+            alone_span: Span::MAX,
             gross_percent: u16::MAX,
         };
         let mut ledger =
@@ -277,7 +297,7 @@ mod tests {
         for now in [Instant::ZERO, Instant::MAX] {
             ledger.charge(255);
             ledger.rehearse(255);
-            assert!(!ledger.affords(now, &extreme, 255));
+            assert!(!ledger.affords(now, &extreme, 255, false));
             ledger.deposit(now, &extreme, 255);
             ledger.win(255);
             ledger.refund(255);

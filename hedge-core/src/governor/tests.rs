@@ -9,8 +9,14 @@ fn config() -> Config {
     let mut config = Config::hubspot(Span::from_millis(250));
     config.impaired.record = Record::Always;
     config.breaker.probes = Some(Probes { count: 2, lease: Span::from_secs(10) });
-    config.budget =
-        Some(Budget { share_ppm: 5_000, burst_cells: 12, burst_span: Span::ZERO, gross_percent: 100 });
+    config.budget = Some(Budget {
+        share_ppm: 5_000,
+        burst_cells: 12,
+        burst_span: Span::ZERO,
+        alone_cells: 0,
+        alone_span: Span::ZERO,
+        gross_percent: 100,
+    });
     config
 }
 
