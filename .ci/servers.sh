@@ -40,11 +40,12 @@ fi
 
 if [ "${1:-}" = install ]; then exit; fi
 
-# As the other tests have it, so that it is built once.
-cargo build --locked -p hedgerow --bin hedgerow --profile test
+# Of the whole workspace, as `cargo test --workspace` has it, so that it is built once; with the tests comes the program.
+tests=(cargo test --locked --workspace)
+"${tests[@]}" --no-run --lib --test stores --test nginx
 HEDGEROW_SERVE="$target_dir/debug/hedgerow"
 
 export HEDGEROW_NGINX HEDGEROW_S3S HEDGEROW_SERVE
-cargo test --locked -p hedgerow-reader --all-features --test stores -- nginx:: s3s:: serve::
-cargo test --locked -p hedgerow-reader --all-features --lib -- nginx
-cargo test --locked --test nginx
+"${tests[@]}" --test stores -- nginx:: s3s:: serve::
+"${tests[@]}" --lib -- nginx
+"${tests[@]}" --test nginx

@@ -7,6 +7,8 @@ pub use hedge_core;
 pub use hedgerow_codec as codec;
 #[doc(inline)]
 pub use hedgerow_reader as reader;
+#[doc(inline)]
+pub use hedgerow_sim as sim;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

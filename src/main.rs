@@ -4,6 +4,8 @@
 mod cli;
 mod demo;
 mod serve;
+mod show;
+mod simulate;
 
 fn main() -> std::process::ExitCode {
     cli::main()

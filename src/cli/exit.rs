@@ -26,7 +26,7 @@ Exit codes:
   2    the command line can't be understood
   3    there is no such file
   4    too few cells of the file are left, or too few can be reached
-  5    verify found something wrong; repair could not repair everything
+  5    verify found something wrong; repair could not repair everything; simulate --strict: a figure is not as expected
   6    there is such a file already, and it was not to be written over
   130  interrupted (Ctrl-C); put, get and repair have cleaned up
   141  whoever read the output has gone

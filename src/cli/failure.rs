@@ -7,6 +7,7 @@ use hedgerow::reader::{FileError, ReadError, RepairError};
 
 use super::exit::{Exit, Stop};
 use crate::demo::DemoError;
+use crate::simulate::SimulateError;
 
 /// What went wrong with a whole file.
 pub(crate) fn of_file(what: impl Display, error: &FileError) -> Stop {
@@ -61,4 +62,21 @@ pub(crate) fn of_demo(error: &DemoError) -> Stop {
         }
         _ => Stop::because(Exit::Failed, "the demo failed", error),
     }
+}
+
+/// What went wrong with a simulation.
+pub(crate) fn of_simulate(error: &SimulateError) -> Stop {
+    let exit = match error {
+        SimulateError::Usage(_) | SimulateError::Options(_) => Exit::Usage,
+        SimulateError::Unread(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
+        SimulateError::Unexpected(_) => Exit::Findings,
+        SimulateError::Unwritten(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Closed,
+        // A chart or a table of its own.
+        SimulateError::Unwritten(error) if error.kind() == io::ErrorKind::AlreadyExists => Exit::Exists,
+        SimulateError::Unread(_)
+        | SimulateError::Histogram(_)
+        | SimulateError::Scenario(_)
+        | SimulateError::Unwritten(_) => Exit::Failed,
+    };
+    Stop::new(exit, error.to_string())
 }

@@ -17,7 +17,7 @@ mod say;
 mod stat;
 mod stats;
 mod target;
-mod units;
+pub(crate) mod units;
 mod verify;
 
 use std::fmt::Display;
@@ -33,6 +33,7 @@ use self::exit::{Exit, Outcome, Stop};
 use self::interrupt::Interrupt;
 use crate::demo::{self, DemoArgs};
 use crate::serve::{self, ServeArgs};
+use crate::simulate::{self, SimulateArgs};
 
 /// Erasure-coded files whose reads don't wait for the slow node
 ///
@@ -64,12 +65,16 @@ enum Command {
     Repair(repair::RepairArgs),
     Serve(ServeArgs),
     Bench(bench::BenchArgs),
+    Simulate(SimulateArgs),
 }
 
 const EXAMPLES: &str = "\
 Examples:
   See reads survive nodes that are slow, silent, broken or lying, on this machine:
     hedgerow demo
+
+  See what each policy of hedging would buy and cost, without touching production:
+    hedgerow simulate case-study --quick
 
   Write a file to nine folders, read it back, and look whether it is whole:
     hedgerow put film.mkv --node=/mnt/disk{1..9}
@@ -137,6 +142,17 @@ async fn run(cli: &Cli) -> Outcome {
             served.map_err(|error| Stop::because(Exit::Failed, "can't serve", &error))
         }
         Command::Bench(args) => bench::run(args, &context),
+        Command::Simulate(args) => {
+            let (args, quiet) = (args.clone(), context.quiet);
+            let simulated = tokio::task::spawn_blocking(move || simulate::run(&args, quiet));
+            let shown = async {
+                match simulated.await {
+                    Ok(shown) => shown.map_err(|error| failure::of_simulate(&error)),
+                    Err(error) => Err(Stop::because(Exit::Failed, "the simulation failed", &error)),
+                }
+            };
+            context.interrupt.unless(shown).await
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::plan::{Hedging, Load};
 use super::report::Run;
-use super::table::time;
+use crate::show::time;
 
 /// What is to be remembered, a sentence a line.
 pub(crate) fn closing(runs: &[Run]) -> String {

@@ -1,6 +1,5 @@
 //! `hedgerow demo`: nine servers, faults one after the other, and what reads see of them with hedging off and on.
 
-mod axis;
 mod chart;
 mod closing;
 mod cluster;
@@ -13,20 +12,17 @@ mod reads;
 mod report;
 mod source;
 mod table;
-mod terminal;
 
 use std::error::Error;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Write as _, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hedge_core::Span;
 use hedgerow_reader::{Client, Opened};
-use indicatif::{ProgressBar, ProgressStyle};
-use tempfile::TempPath;
+use indicatif::ProgressBar;
 
 use cluster::Cluster;
 use pace::{Arrival, Schedule, drive};
@@ -34,7 +30,8 @@ use plan::{Hedging, Load, NODES, SCENARIOS, Scenario};
 use reads::{SILENCE, Striped};
 use report::{Run, Spent};
 use source::Source;
-use terminal::{Look, Terminal};
+
+use crate::show::{Look, Terminal, at, new_file, progress};
 
 /// Bytes of a read.
 const RANGE: u64 = 64 << 10;
@@ -178,7 +175,7 @@ pub(crate) async fn run(args: DemoArgs, quiet: bool) -> Result<(), DemoError> {
     let scenarios: Vec<&Scenario> =
         if args.scenario.is_empty() { SCENARIOS.iter().collect() } else { args.scenario.clone() };
     let steps = scenarios.iter().map(|scenario| scenario.modes().len()).sum::<usize>() as u64;
-    let bar = if quiet { ProgressBar::hidden() } else { bar(steps) };
+    let bar = if quiet { ProgressBar::hidden() } else { progress(steps) };
     bar.set_message("starting nine servers");
     let mut cluster = Cluster::start().await?;
     bar.set_message("writing the file to them");
@@ -285,21 +282,6 @@ fn source(args: &DemoArgs) -> io::Result<Source> {
     Err(at(path, &io::Error::new(io::ErrorKind::InvalidInput, wrong)))
 }
 
-/// A new file for the chart, made before anything is measured for it; gone again unless its path is kept.
-fn new_file(path: &Path) -> io::Result<(File, TempPath)> {
-    let made = File::create_new(path).and_then(|file| Ok((file, TempPath::try_from_path(path)?)));
-    made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            io::Error::new(error.kind(), format!("{} is there already", path.display()))
-        }
-        _ => at(path, &error),
-    })
-}
-
-fn at(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-}
-
 /// How all is measured, in a line.
 fn about(args: &DemoArgs, source: &Source) -> String {
     format!(
@@ -309,14 +291,4 @@ fn about(args: &DemoArgs, source: &Source) -> String {
         args.rate,
         args.threshold,
     )
-}
-
-/// A bar of so many steps on standard error, if that is a terminal.
-fn bar(steps: u64) -> ProgressBar {
-    let bar = ProgressBar::new(steps);
-    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len}, {msg}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(100));
-    bar
 }

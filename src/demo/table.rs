@@ -2,7 +2,7 @@
 
 use super::plan::{Hedging, K, Scenario};
 use super::report::Run;
-use super::terminal::{Look, Terminal};
+use crate::show::{Look, Terminal, time};
 
 /// Columns of the first column: which kind of hedging.
 const LABEL: usize = 14;
@@ -79,17 +79,6 @@ pub(crate) const fn look(hedging: Hedging) -> Look {
     }
 }
 
-/// A time for people: three digits and the unit.
-pub(crate) fn time(millis: f64) -> String {
-    match millis {
-        ..9.995 => format!("{millis:.2} ms"),
-        ..99.95 => format!("{millis:.1} ms"),
-        ..999.5 => format!("{millis:.0} ms"),
-        ..9_995.0 => format!("{:.2} s", millis / 1_000.0),
-        _ => format!("{:.1} s", millis / 1_000.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -128,15 +117,5 @@ stall         one node sends the head and 4 KiB, then nothing more
         let row = row(PLAIN, &run);
         assert!(row.contains("3 BYTES WERE WRONG"), "{row}");
         assert!(row.contains("2 reads failed, the first: no way"), "{row}");
-    }
-
-    #[test]
-    fn times_have_three_digits() {
-        let times = [0.12, 1.0, 9.99, 10.0, 99.9, 100.0, 999.0, 1_000.0, 9_990.0, 12_345.0].map(time);
-        let wanted = [
-            "0.12 ms", "1.00 ms", "9.99 ms", "10.0 ms", "99.9 ms", "100 ms", "999 ms", "1.00 s", "9.99 s",
-            "12.3 s",
-        ];
-        assert_eq!(times, wanted);
     }
 }

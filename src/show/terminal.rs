@@ -13,7 +13,7 @@ pub(crate) struct Terminal {
 }
 
 /// How a text is to look.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Look {
     /// What matters.
     Bold,
@@ -23,8 +23,23 @@ pub(crate) enum Look {
     Off,
     /// With hedging on.
     On,
+    /// As others do it.
+    Other,
     /// What went wrong, or was to be seen going wrong.
     Bad,
+}
+
+impl Look {
+    /// What it is called in a chart's style.
+    pub(crate) const fn class(self) -> &'static str {
+        match self {
+            Self::Bold | Self::Dim => "mark",
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Other => "other",
+            Self::Bad => "bad",
+        }
+    }
 }
 
 impl Terminal {
@@ -50,6 +65,7 @@ impl Terminal {
             Look::Dim => "2",
             Look::Off => "33",
             Look::On => "32",
+            Look::Other => "34",
             Look::Bad => "31",
         };
         format!("\x1b[{code}m{text}\x1b[0m")

@@ -1,4 +1,4 @@
-//! The axis of latencies that both pictures share: logarithmic, whole decades.
+//! The axis of latencies that pictures and charts share: logarithmic, whole decades.
 
 /// From a tenth of a millisecond, which nothing here beats by much.
 const FIRST_DECADE: i32 = -1;
