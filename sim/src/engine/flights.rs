@@ -43,10 +43,10 @@ impl<const N: usize> Placements<N> {
 
     /// The stripe that 64 random bits tell.
     #[inline]
-    fn stripe(&self, bits: u64) -> ([NodeId; N], &[u16; N]) {
+    fn stripe(&self, bits: u64) -> [NodeId; N] {
         let pattern = &self.patterns[(bits % 1024) as usize];
         let first = (((bits >> 32) * u64::from(self.nodes)) >> 32) as u32;
-        (self.nodes_of(pattern, first), pattern)
+        self.nodes_of(pattern, first)
     }
 
     /// A stripe whose cell lies on this node.
@@ -87,7 +87,7 @@ impl<const N: usize> Arrival<N> {
     #[inline]
     pub(super) fn of_one_cell(at: u64, client: u32, key: u64, k: u8, placements: &Placements<N>) -> Self {
         let bits = mix(key ^ 0x1000);
-        let (nodes, _) = placements.stripe(bits);
+        let nodes = placements.stripe(bits);
         let cell = (((bits >> 16 & 0xffff) * u64::from(k)) >> 16) as u8;
         Self {
             at,

@@ -144,15 +144,11 @@ impl<'a, const N: usize, const WATCH: bool> Client<'a, N, WATCH> {
             self.run.arrive(&arrival);
         }
         // The others: how many, and what they took.
-        let counted_time = self.horizon as f64 - self.uncounted();
+        let counted_time = self.horizon as f64 - self.run.tally.warm_up() as f64;
         let others = random.poisson(self.rate() * counted_time - counted as f64);
         self.quiet(floor, others);
         self.run.tally.came += counted + others;
         self.finish()
-    }
-
-    fn uncounted(&self) -> f64 {
-        self.run.tally.warm_up() as f64
     }
 
     /// So many reads took no longer than the floor.
