@@ -72,6 +72,7 @@ enum Step {
         end: u8,
     },
     Saved(u8, u32),
+    Accused(u8, u32),
     Prepare {
         nodes: u8,
         wanted: u16,
@@ -207,6 +208,12 @@ fn take(governor: &mut Governor<NODES>, oracle: &mut Oracle, clock: &mut Instant
             governor.record(
                 *clock,
                 &Evidence::Saved { node: node_id(node), by: Span::from_micros(micros.into()) },
+            );
+        }
+        Step::Accused(node, micros) => {
+            governor.record(
+                *clock,
+                &Evidence::Accused { node: node_id(node), until: *clock + Span::from_micros(micros.into()) },
             );
         }
         Step::Prepare { nodes, wanted } => prepare(governor, *clock, nodes, wanted),

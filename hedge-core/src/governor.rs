@@ -101,6 +101,8 @@ pub struct Snapshot<const CLASSES: usize = 2> {
     pub seen: u32,
     /// Nodes that reads don't wait for.
     pub demoted: u32,
+    /// Nodes that are accused.
+    pub accused: u32,
     /// How often a node was demoted since the governor was created.
     pub demotions: u32,
     /// When a leg of each size class is late; `None`: never.
@@ -228,7 +230,8 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
         Verdict::Refuse { reason: Reason::Memory, retry_at: Some(retry_at).filter(|&at| at > now) }
     }
 
-    /// Takes evidence in: everything that a read [tells](crate::Output::Tell).
+    /// Takes evidence in: everything that a read [tells](crate::Output::Tell), and what is known of nodes from elsewhere
+    /// ([`Evidence::Accused`]).
     ///
     /// The threshold learns from legs of all kinds, with their cell, cut by the end of the read or timed out (at
     /// least so long), unless their node is impaired, demoted or late far more often than a healthy one, this leg included, while
@@ -259,6 +262,9 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             Evidence::Saved { by, .. } => {
                 add(&mut self.counters.saved, 1);
                 self.counters.time_saved = self.counters.time_saved.saturating_add(by);
+            }
+            Evidence::Accused { node, until } => {
+                self.nodes.accuse(now, node, until, &self.config);
             }
         }
     }
@@ -378,6 +384,7 @@ impl<const CLASSES: usize> GovernorView<CLASSES> {
             impaired: self.nodes.impaired_count(now, &self.config.impaired, self.counted_epoch()),
             seen: self.nodes.seen_count(now, self.config.impaired.window),
             demoted: self.nodes.demoted_count(),
+            accused: self.nodes.accused_count(now),
             demotions: self.nodes.demotions(),
             threshold,
             estimate,

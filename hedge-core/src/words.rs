@@ -336,6 +336,14 @@ pub enum Evidence {
         /// How much later than the end of the read it came.
         by: Span,
     },
+    /// Whoever sees the whole fleet calls a node slow: prior evidence. Reads prefer other sources, their legs to it are late sooner, and one
+    /// bad request of its own is enough to demote it if it has no good ones; it counts for nothing else.
+    Accused {
+        /// The node; it need not have been seen.
+        node: NodeId,
+        /// Until when, unless it is said again. An instant that is not to come takes back what was said before.
+        until: Instant,
+    },
 }
 
 /// How a leg ended.

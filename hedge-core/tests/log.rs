@@ -103,6 +103,7 @@ fn each_event_of_a_governor_has_its_line() {
         (Evidence::Refund { cells: 2 }, "5 refund cells=2"),
         (Evidence::Read { cells: 6, wasted: 1, ok: true }, "5 read cells=6 wasted=1 ok=yes"),
         (Evidence::Saved { node: NodeId(7), by: Span::from_nanos(12) }, "5 saved node=7 by=12"),
+        (Evidence::Accused { node: NodeId(7), until: Instant::from_nanos(12) }, "5 accused node=7 until=12"),
     ] {
         assert_text(governor_event(GovernorStep::Record(evidence)), text);
     }
@@ -302,6 +303,7 @@ fn evidence() -> impl Strategy<Value = Evidence> {
         any::<u8>().prop_map(|cells| Evidence::Refund { cells }),
         any::<(u8, u8, bool)>().prop_map(|(cells, wasted, ok)| Evidence::Read { cells, wasted, ok }),
         (nodes(), spans()).prop_map(|(node, by)| Evidence::Saved { node, by }),
+        (nodes(), instants()).prop_map(|(node, until)| Evidence::Accused { node, until }),
     ]
 }
 

@@ -230,6 +230,7 @@ fn a_governor_takes_no_memory_whatever_it_is_asked() {
                 governor.record(now, &Evidence::Hedge { permit, cells: cells - 1, result });
             }
             governor.record(now, &Evidence::Saved { node: NodeId(node), by: LATE });
+            governor.record(now, &Evidence::Accused { node: NodeId(node), until: now + LATE });
             let _ = governor.decide(now, &Petition { subject: Subject::Eager, cells: 1, ..petition(0) });
             let mut plan = plan();
             governor.prepare(now, &mut plan);

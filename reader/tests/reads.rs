@@ -60,6 +60,24 @@ async fn a_read_of_a_slow_node_ends_soon_after_the_threshold_whatever_the_node_d
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hedge_leaves_out_a_node_that_is_accused_until_that_is_over() {
+    let mut config = config();
+    (config.governor.spare, config.governor.budget) = (0, None);
+    let world = World::new(GROUP, config);
+    world.nodes[1].becomes(Fate::NeverAnswers);
+    for (lasting, asked) in [(Duration::from_secs(900), false), (Duration::ZERO, true)] {
+        assert!(world.client.accuse(NodeId(4), lasting));
+        for _ in 0..9 {
+            world.read(CELL + 10..CELL + 2_000).await;
+        }
+        assert_eq!(world.asked()[4] > 0, asked, "accused for {lasting:?}");
+        assert_eq!(world.client.snapshot().governor.accused, u32::from(!asked));
+    }
+    assert!(!world.client.accuse(NodeId(9), Duration::from_secs(900)), "nine nodes, from 0 on");
+    world.assert_at_rest().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failed_cell_is_rebuilt_at_once() {
     let fates = [
         Fate::Fails(Failure::Missing),

@@ -8,6 +8,11 @@
 //! comes back when its hold is over, it is no suspect any more, and its newest probe and all but one of the last eight did well.
 //! Without any probe it comes back, too: a client that reads too rarely to send one could not take it back otherwise.
 //!
+//! A node can be accused, too: whoever sees the whole fleet calls it slow, until an instant ([`Evidence::Accused`](crate::Evidence::Accused)).
+//! That is no proof, as it may be slow for others only: it makes reads prefer other sources, and their legs to it late sooner, as with a
+//! suspect, and one bad request of its own where else several are needed; but it neither demotes a node that does well here, nor counts
+//! among the suspects, for the breaker or for anything else. A node that was demoted so stays so while that would demote it again.
+//!
 //! Reads start around a demoted node only while no more nodes are suspects than the breaker bears with. Such a read costs k cells where
 //! one would do; when it is load that makes nodes slow, that is what keeps them slow.
 //!
@@ -49,6 +54,8 @@ pub struct NodeHealth {
     pub slow: bool,
     /// Whether it is demoted: reads start around it.
     pub demoted: bool,
+    /// Whether it is accused: called slow by whoever sees the whole fleet.
+    pub accused: bool,
 }
 
 /// What a late leg is to the governor.
@@ -67,20 +74,22 @@ pub(crate) enum Crossing {
 pub(crate) struct Wary {
     /// On demoted nodes, but for a node whose turn it is to be probed.
     pub(crate) avoid: CellSet,
-    /// On nodes that are suspects or demoted.
+    /// On nodes that are suspects, demoted or accused.
     pub(crate) suspect: CellSet,
 }
 
 /// All nodes: the logic is that of the unsized form, `Nodes<[NodeState]>`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Nodes<S: ?Sized> {
-    /// One more than the highest number seen.
+    /// One more than the highest number seen or accused.
     high: u32,
     /// How many were ever seen.
     known: u32,
     /// How many are marked as suspects, those demoted included.
     suspects: u32,
     demoted: u32,
+    /// How many are accused, or were until a while ago.
+    accused: u32,
     /// How often one was demoted.
     demotions: u32,
     /// The node that the next wary read looks after, so that none is forgotten that no read touches.
@@ -95,6 +104,7 @@ impl<const NODES: usize> Nodes<[NodeState; NODES]> {
             known: 0,
             suspects: 0,
             demoted: 0,
+            accused: 0,
             demotions: 0,
             next: 0,
             states: [NodeState::NEW; NODES],
@@ -148,6 +158,18 @@ impl Nodes<[NodeState]> {
     pub(crate) fn leg(&mut self, now: Instant, node: NodeId, leg: &Leg, config: &Config) -> bool {
         let Some(state) = self.touch(now, node) else { return false };
         state.end(now, leg, config);
+        self.judge(now, node, config);
+        true
+    }
+
+    /// The node is called slow until then; an instant that is not to come takes that back. Whether the node is known.
+    pub(crate) fn accuse(&mut self, now: Instant, node: NodeId, until: Instant, config: &Config) -> bool {
+        let Some(state) = self.state_mut(node) else { return false };
+        let before = state.is(Mark::Accused);
+        state.accuse(now, until);
+        let after = state.is(Mark::Accused);
+        self.accused = self.accused + u32::from(after) - u32::from(before);
+        self.high = self.high.max(if after { node.0.saturating_add(1) } else { 0 });
         self.judge(now, node, config);
         true
     }
@@ -216,6 +238,14 @@ impl Nodes<[NodeState]> {
         self.demoted
     }
 
+    /// How many nodes are accused.
+    pub(crate) fn accused_count(&self, now: Instant) -> u32 {
+        if self.accused == 0 {
+            return 0;
+        }
+        self.seen().iter().filter(|state| state.accused(now)).count() as u32
+    }
+
     pub(crate) fn demotions(&self) -> u32 {
         self.demotions
     }
@@ -233,16 +263,17 @@ impl Nodes<[NodeState]> {
             impaired: state.impaired(now, &config.impaired),
             slow: state.slow(now, &config.health),
             demoted: state.is(Mark::Demoted),
+            accused: state.accused(now),
         })
     }
 
-    /// Whether no node is a suspect.
+    /// Whether no node is a suspect or accused.
     pub(crate) const fn calm(&self) -> bool {
-        self.suspects == 0
+        self.suspects == 0 && self.accused == 0
     }
 
     /// What a read should know about the nodes of its cells, `node`, and its order of sources: healthy ones keep
-    /// their order, then come suspects, then demoted ones, each with the quickest first. Nodes not known here
+    /// their order, then come suspects and those accused, then demoted ones, each with the quickest first. Nodes not known here
     /// are healthy.
     ///
     /// Of the reads that want a cell of a demoted node, one in [`Health::probe_every`] does not avoid it; no read
@@ -256,7 +287,7 @@ impl Nodes<[NodeState]> {
         order: &mut [u8],
         wanted: CellSet,
     ) -> Wary {
-        if self.suspects == 0 { Wary::default() } else { self.beware(now, config, node, order, wanted) }
+        if self.calm() { Wary::default() } else { self.beware(now, config, node, order, wanted) }
     }
 
     #[cold]
@@ -276,7 +307,7 @@ impl Nodes<[NodeState]> {
         let mut rank = [0_u64; 64];
         for ((cell, &node), rank) in (0..64).zip(node).zip(&mut rank) {
             self.judge_marked(now, node, config);
-            let Some(state) = self.state(node).filter(|state| state.is(Mark::Suspect)) else { continue };
+            let Some(state) = self.state(node).filter(|state| state.is_marked()) else { continue };
             *rank = state.read_time().rank() | 1 << 32;
             wary.suspect.insert(cell);
             if state.is(Mark::Demoted) {
@@ -315,7 +346,7 @@ impl Nodes<[NodeState]> {
 
     /// Takes back or confirms what a node is marked as, which time alone can change.
     fn judge_marked(&mut self, now: Instant, node: NodeId, config: &Config) {
-        if self.state(node).is_some_and(|state| state.is(Mark::Suspect)) {
+        if self.state(node).is_some_and(NodeState::is_marked) {
             self.judge(now, node, config);
         }
     }
@@ -323,19 +354,25 @@ impl Nodes<[NodeState]> {
     /// Marks the node as the evidence says, demotes it or takes it back.
     fn judge(&mut self, now: Instant, node: NodeId, config: &Config) {
         let health = &config.health;
+        let Some(state) = self.state_mut(node) else { return };
+        let forgotten = state.is(Mark::Accused) && !state.accused(now);
+        if forgotten {
+            state.set(Mark::Accused, false);
+            self.accused -= 1;
+        }
         let Some(state) = self.state(node) else { return };
         let bad = state.impaired(now, &config.impaired) || state.slow(now, health);
+        let confirmed = state.confirms(now, config);
         let (was_suspect, was_demoted) = (state.is(Mark::Suspect), state.is(Mark::Demoted));
-        if !bad && !was_suspect {
+        if !bad && !confirmed && !was_suspect {
             return;
         }
+        let convicts = (bad || confirmed) && state.mostly_bad(now, config);
         let demoted = if was_demoted {
-            health.demote && (bad || !state.may_return(now, health))
+            // What would demote it again at once keeps it demoted: the same evidence does not count twice.
+            health.demote && (bad || convicts || !state.may_return(now, health))
         } else {
-            health.demote
-                && bad
-                && state.mostly_bad(now, config)
-                && self.room(health, self.suspects + u32::from(!was_suspect))
+            health.demote && convicts && self.room(health, self.suspects + u32::from(!was_suspect))
         };
         let suspect = bad || demoted;
         self.suspects = self.suspects + u32::from(suspect) - u32::from(was_suspect);

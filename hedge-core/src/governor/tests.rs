@@ -1,7 +1,7 @@
 //! What can't be seen from outside: that a refusal leaves no trace.
 
 use super::*;
-use crate::{Budget, LegId, Probes, Why};
+use crate::{Budget, CellSet, LegId, Probes, Why};
 
 const NOW: Instant = Instant::from_millis(1_000_000);
 
@@ -175,4 +175,25 @@ fn an_outlook_prepares_as_the_governor_does_and_not_at_all_once_a_node_is_suspec
     let before = plan;
     assert!(!outlook.is_calm() && !outlook.prepare(&mut plan));
     assert_eq!(plan, before);
+}
+
+#[test]
+fn while_a_node_is_accused_the_governor_itself_is_asked_and_its_cells_come_last() {
+    let mut governor = Governor::<9>::new(config()).unwrap();
+    let until = NOW + Span::from_secs(900);
+    governor.record(NOW, &Evidence::Accused { node: NodeId(6), until });
+    let mut plan = ReadPlan::<9>::new(6, 9);
+    plan.node = core::array::from_fn(|cell| NodeId(cell as u32));
+    let fresh = plan;
+    assert!(!governor.outlook(NOW).is_calm());
+    governor.prepare(NOW, &mut plan);
+    assert_eq!((plan.order, plan.suspect), ([0, 1, 2, 3, 4, 5, 7, 8, 6], CellSet::from([6])));
+    let snapshot = governor.snapshot(NOW);
+    assert_eq!((snapshot.accused, snapshot.impaired, snapshot.demoted), (1, 0, 0));
+    // The first read after it finds out that it is over.
+    let mut later = fresh;
+    governor.prepare(until, &mut later);
+    assert_eq!((later.order, later.suspect), (fresh.order, CellSet::EMPTY));
+    assert!(governor.outlook(until).is_calm());
+    assert_eq!(governor.snapshot(until).accused, 0);
 }

@@ -226,6 +226,11 @@ fn write_evidence(f: &mut Formatter<'_>, evidence: &Evidence) -> fmt::Result {
             put(f, "node=", node)?;
             put(f, "by=", by)
         }
+        Evidence::Accused { node, until } => {
+            f.write_str("accused")?;
+            put(f, "node=", node)?;
+            put(f, "until=", until)
+        }
     }
 }
 
@@ -251,6 +256,7 @@ fn read_evidence(line: &mut Line<'_>, at: usize, name: &str) -> Result<Evidence>
             wasted: line.take("wasted=")?,
             ok: line.take("ok=")?,
         },
+        "accused" => Evidence::Accused { node: line.take("node=")?, until: line.take("until=")? },
         "saved" => Evidence::Saved { node: line.take("node=")?, by: line.take("by=")? },
         _ => return Err(EventError::Event { at }),
     })

@@ -347,6 +347,12 @@ impl Shadow {
                     }
                 }
             }
+            Evidence::Accused { node, .. } => {
+                return broken(
+                    "Evidence of a read",
+                    format!("{node:?} is accused, by one who sees only a stripe"),
+                );
+            }
         }
         Ok(())
     }

@@ -570,6 +570,7 @@ impl<const N: usize> Watched<N> {
                     matches!(self.read.outcome(), Some(Outcome::Ok { decoded, .. }) if !decoded.is_empty());
                 assert!(ok, "time is saved where a rebuild won");
             }
+            Evidence::Accused { .. } => panic!("a read does not see the fleet"),
         }
         let settled = self.settled_cells + self.refunded;
         assert!(settled <= self.granted, "P7: no cell is settled twice, or settled and refunded");

@@ -157,6 +157,20 @@ impl Client {
         self.shared.oversight.node(self.shared.now(), node)
     }
 
+    /// Takes in that whoever sees the whole fleet calls a node slow, for so long from now on; zero takes it back. Reads prefer other nodes,
+    /// and are sooner done waiting for this one ([`Evidence::Accused`](hedge_core::Evidence::Accused)).
+    ///
+    /// Says whether there is a node of this number.
+    pub fn accuse(&self, node: NodeId, lasting: std::time::Duration) -> bool {
+        let known = self.shared.node(node).is_some();
+        if known {
+            let now = self.shared.now();
+            let until = now + Span::from(lasting);
+            self.shared.oversight.record_at_once(now, &hedge_core::Evidence::Accused { node, until });
+        }
+        known
+    }
+
     /// Refuses new reads, ends streams, and returns when the old reads are over and nothing of them goes on anywhere: no
     /// request, no blocking read, no task. A store that hangs in a call that can't be stopped keeps it waiting: give it a time
     /// limit where that can happen.

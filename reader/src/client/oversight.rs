@@ -96,10 +96,18 @@ impl Oversight {
     }
 
     pub(crate) fn reconfigure(&self, now: Instant, config: Config) -> Result<(), ConfigError> {
-        let outlook =
-            self.with(now, |governor| governor.reconfigure(now, config).map(|()| governor.outlook(now)))?;
+        self.change(now, |governor| governor.reconfigure(now, config))
+    }
+
+    /// Evidence that counts for the next read already.
+    pub(crate) fn record_at_once(&self, now: Instant, evidence: &Evidence) {
+        self.change(now, |governor| governor.record(now, evidence));
+    }
+
+    fn change<T>(&self, now: Instant, change: impl FnOnce(&mut GovernorView) -> T) -> T {
+        let (answer, outlook) = self.with(now, |governor| (change(governor), governor.outlook(now)));
         self.outlook.store(std::sync::Arc::new((now, outlook)));
-        Ok(())
+        answer
     }
 
     pub(crate) fn config(&self) -> Config {

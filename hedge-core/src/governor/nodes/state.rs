@@ -4,7 +4,7 @@
 use crate::measure::{Smooth, shift, total, turned};
 use crate::{Cause, Config, Health, Impaired, Instant, LegEnd, RequestId, Span};
 
-/// What the governor remembers of one node: plain data of 80 bytes.
+/// What the governor remembers of one node: plain data of 88 bytes.
 ///
 /// Its content is the governor's own; [`NodeHealth`](crate::NodeHealth) is what it means.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -17,6 +17,8 @@ pub struct NodeState {
     slow_since: Instant,
     /// When it was demoted, or reinstated.
     turned_at: Instant,
+    /// Whoever sees the whole fleet calls it slow until then; means nothing without [`Mark::Accused`].
+    accused_until: Instant,
     late_epoch: u32,
     /// Of the last late leg that counted.
     late_request: RequestId,
@@ -56,6 +58,8 @@ pub(super) enum Mark {
     RequestOut = 16,
     /// Anything was heard of the node.
     Known = 32,
+    /// It was called slow, and that has not been forgotten yet.
+    Accused = 64,
 }
 
 /// What a leg's end says, as far as nodes are concerned.
@@ -87,6 +91,7 @@ impl NodeState {
         late_since: Instant::ZERO,
         slow_since: Instant::ZERO,
         turned_at: Instant::ZERO,
+        accused_until: Instant::ZERO,
         late_epoch: 0,
         late_request: RequestId::NONE,
         request: RequestId::NONE,
@@ -113,6 +118,11 @@ impl NodeState {
         } else {
             self.marks &= !(mark as u8);
         }
+    }
+
+    /// Whether time may change what it is marked as, and reads beware of it.
+    pub(super) fn is_marked(&self) -> bool {
+        self.is(Mark::Suspect) || self.is(Mark::Accused)
     }
 
     pub(super) fn read_time(&self) -> Smooth {
@@ -299,11 +309,29 @@ impl NodeState {
         self.slow_legs(now, health) > health.limit.into()
     }
 
+    // What others say.
+
+    /// Takes what whoever sees the whole fleet says of it.
+    pub(super) fn accuse(&mut self, now: Instant, until: Instant) {
+        self.accused_until = until;
+        self.set(Mark::Accused, until > now);
+    }
+
+    pub(super) fn accused(&self, now: Instant) -> bool {
+        self.is(Mark::Accused) && self.accused_until > now
+    }
+
     // Demotion.
 
     /// So many bad requests without a good one in between need not wait for the share: a busy client would have too many reads
     /// out by then.
     const STREAK: u8 = 250;
+
+    /// Whether nothing more than one late or slow request is needed to believe an accusation, and there was one.
+    pub(super) fn confirms(&self, now: Instant, config: &Config) -> bool {
+        self.accused(now)
+            && (self.lateness(now, &config.impaired).1 > 0 || self.slow_legs(now, &config.health) > 0)
+    }
 
     /// Whether the requests that were late, or those that were slow, are more than half of what was started within the window
     /// of lateness; or the last so many were. To read around a node that is only busy makes the others busy, too.
