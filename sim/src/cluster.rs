@@ -1,6 +1,6 @@
 //! What is simulated: nodes, clients, and what the clients read.
 
-use crate::Law;
+use crate::{FileClass, Law};
 
 /// An erasure code: k data cells, m parity cells. Replicated data is k = 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,12 +55,17 @@ pub struct Cluster {
     pub code: Code,
     /// What healthy nodes take to serve one cell, in milliseconds.
     pub service: Law,
+    /// What each node takes, if they differ: one law for each. Empty: `service` for all. Only in the full engine.
+    pub laws: Vec<Law>,
     /// What becomes of reads that meet at a node.
     pub queue: Queue,
     /// Requests a second, all clients together: a Poisson process.
     pub rate: f64,
     /// What is read. Never empty.
     pub workload: Vec<Workload>,
+    /// Classes of files, if it matters where they lie: each read is of one, and wants what its class says, whatever `code` and
+    /// [`Workload::cells`] are. Empty: stripes of `code`, placed at random. Only in the full engine.
+    pub files: Vec<FileClass>,
     /// The share of legs that must open a connection first.
     pub new_connections: f64,
     /// What a healthy node takes to accept a connection, in milliseconds.

@@ -49,6 +49,8 @@ pub enum Where {
     AnyNode,
     /// The first so many nodes, at one time.
     Nodes(u32),
+    /// This node; the first is 0.
+    Node(u32),
     /// A run of so many neighbouring nodes, at one time, another each time: a rack.
     AnyRack,
     /// All nodes.

@@ -14,6 +14,7 @@ mod advise;
 mod cluster;
 mod engine;
 mod figures;
+mod files;
 mod incident;
 mod law;
 mod policy;
@@ -24,8 +25,9 @@ mod scenario;
 
 pub use advise::{Advice, AdviceError, Choice, Question, advise};
 pub use cluster::{Cluster, Code, Queue, Workload};
-pub use engine::{Engine, Progress, run, run_and_watch, speed};
+pub use engine::{Engine, ForkJoin, ForkJoinTimes, Progress, Times, fork_join, run, run_and_watch, speed};
 pub use figures::Figure;
+pub use files::FileClass;
 pub use incident::{Effect, Incident, Often, Where};
 pub use law::{Empirical, Law, LawError, Sampler};
 pub use policy::{Kind, Policy, PolicyError};

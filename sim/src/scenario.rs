@@ -2,7 +2,7 @@
 
 mod build;
 mod builtin;
-mod check;
+pub(crate) mod check;
 mod error;
 mod file;
 #[cfg(test)]

@@ -114,6 +114,51 @@ fn every_read_keeps_its_promises_whatever_goes_wrong() {
     }
 }
 
+/// Whole files of two classes, whose cells are drawn by weights, on nodes that differ, with queues and without.
+const FILES: &str = r#"
+    [[shape]]
+    name = "classes of files"
+    [shape.cluster]
+    nodes = 9
+    racks = 3
+    laws = [1, 2, 3, 4, 5, { exponential = { mean_ms = 3 } }, { gamma = { shape = 2, mean_ms = 3 } }, "heavy", "mixture"]
+    [[shape.cluster.files]]
+    share = 3
+    k = 4
+    nodes = [8, 0, 6, 1, 5, 7, 2]
+    weights = [5, 10, 4, 10, 0, 5, 6]
+    [[shape.cluster.files]]
+    k = 1
+    nodes = [3, 4]
+    [[shape]]
+    name = "classes of files, with queues that drop"
+    [shape.cluster]
+    nodes = 9
+    racks = 3
+    laws = [1, 2, 3, 4, 5, { exponential = { mean_ms = 3 } }, { gamma = { shape = 2, mean_ms = 3 } }, "heavy", "mixture"]
+    queue = "dropping"
+    [[shape.cluster.files]]
+    k = 4
+    nodes = [8, 0, 6, 1, 5, 7, 2]
+    weights = [5, 10, 4, 10, 0, 5, 6]
+"#;
+
+#[test]
+fn reads_of_classes_of_files_keep_the_same_promises() {
+    let mut scenario = Scenario::parse(
+        "files",
+        &format!("{}{FILES}", EVERYTHING.replace(r#""replicated-20", "#, "")),
+        false,
+    )
+    .expect("a scenario");
+    scenario.keep_shapes(&["classes of files", "classes of files, with queues that drop"]).expect("shapes");
+    scenario.seconds = 10.0;
+    let rows = run_and_watch(&scenario, 2, &|_| {});
+    let of = |name: &'static str| rows.iter().filter(move |row| row.policy == name);
+    assert!(of("none").all(|row| row.hedges == 0 && row.reads > 500));
+    assert!(of("default").all(|row| row.hedges > 0));
+}
+
 #[test]
 fn hedging_never_makes_a_read_fail_that_could_be_answered() {
     // One node of a stripe less than parity bears: nothing fails under any policy.

@@ -2,20 +2,23 @@
 
 use hedge_core::{
     CellSet, Evidence, Input, Instant, LegId, Mode, NodeId, Outcome, Output, ReadPlan, Reason, RequestId,
-    StripeRead, Subject, Verdict, Why,
+    StripeRead, Subject, Verdict, Why, draw_read,
 };
 
 use super::decider::Decider;
-use super::nodes::{Draws, End, Forced, Nodes, Sent};
+use super::nodes::{Draws, End, Forced, Nodes, Sent, Services};
 use super::queue::{Event, Events, What};
 use super::tally::Tally;
 use super::timeline::Timeline;
 use super::watch::Watch;
+use crate::files::draws as of_file;
 use crate::random::mix;
-use crate::{Cluster, Policy, Random, Sampler};
+use crate::{Cluster, FileClass, Policy, Random, Sampler};
 
 /// A read that is no part of a larger request.
 const NO_REQUEST: u32 = u32::MAX;
+/// A read of a stripe that lies anywhere.
+const NO_CLASS: u32 = u32::MAX;
 
 /// Where the cells of stripes lie: patterns of distinct nodes, each shifted to any first node, so that all nodes have the same load.
 pub(super) struct Placements<const N: usize> {
@@ -78,6 +81,8 @@ pub(super) struct Arrival<const N: usize> {
     pub(super) hedged: bool,
     /// The request that it is a part of.
     pub(super) request: u32,
+    /// The class of files that it is of, by whose weights it draws what it reads.
+    class: u32,
     /// What is settled of the draws of its only original leg.
     pub(super) forced: Forced,
 }
@@ -97,6 +102,26 @@ impl<const N: usize> Arrival<N> {
             wanted: CellSet::one(cell),
             hedged: true,
             request: NO_REQUEST,
+            class: NO_CLASS,
+            forced: Forced::default(),
+        }
+    }
+
+    /// A read of all that a file of a class wants.
+    pub(super) fn of_class(at: u64, client: u32, key: u64, place: usize, class: &FileClass) -> Self {
+        let mut nodes = [NodeId::UNKNOWN; N];
+        for (cell, &node) in nodes.iter_mut().zip(&class.nodes) {
+            *cell = NodeId(node);
+        }
+        Self {
+            at,
+            client,
+            key,
+            nodes,
+            wanted: CellSet::first_n(class.k),
+            hedged: true,
+            request: NO_REQUEST,
+            class: place as u32,
             forced: Forced::default(),
         }
     }
@@ -122,7 +147,7 @@ impl<const N: usize> Arrival<N> {
 
 #[inline]
 fn draws(key: u64, forced: Forced, leg: LegId) -> Draws {
-    let mut draws = Draws::new(key ^ (u64::from(leg.cell) << 40 | u64::from(leg.attempt) << 32));
+    let mut draws = Draws::of_leg(key, leg.cell, leg.attempt);
     if leg.attempt == 1 && leg.cell == forced.cell {
         draws.forced = forced;
     }
@@ -174,6 +199,7 @@ struct Request {
 pub(super) struct Run<'a, const N: usize, const WATCH: bool> {
     pub(super) timeline: &'a Timeline,
     pub(super) placements: &'a Placements<N>,
+    files: &'a [FileClass],
     rebuild: &'a Sampler,
     first_client: u32,
     plan: ReadPlan<N>,
@@ -194,9 +220,19 @@ pub(super) struct Run<'a, const N: usize, const WATCH: bool> {
 
 /// What is drawn from, for all runs of a shape.
 pub(super) struct Laws {
+    /// What healthy nodes take that have no law of their own.
     pub(super) service: Sampler,
+    /// What each node takes that has; none, or one for each node.
+    pub(super) own: Services,
     pub(super) connect: Sampler,
     pub(super) rebuild: Sampler,
+}
+
+impl Laws {
+    /// What each node takes.
+    fn services(&self, nodes: u32) -> Vec<&Sampler> {
+        if self.own.is_empty() { vec![&self.service; nodes as usize] } else { self.own.of_nodes() }
+    }
 }
 
 impl<'a, const N: usize, const WATCH: bool> Run<'a, N, WATCH> {
@@ -217,11 +253,18 @@ impl<'a, const N: usize, const WATCH: bool> Run<'a, N, WATCH> {
         Self {
             timeline,
             placements,
+            files: &cluster.files,
             rebuild: &laws.rebuild,
             first_client: clients.start,
             plan,
             deciders: clients.map(|_| Decider::new(policy, cluster.nodes)).collect(),
-            nodes: Nodes::new(cluster, timeline, &laws.service, &laws.connect),
+            nodes: Nodes::new(
+                cluster.queue,
+                timeline,
+                laws.services(cluster.nodes),
+                cluster.new_connections,
+                &laws.connect,
+            ),
             events: Events::new(),
             flights: Vec::new(),
             free: Vec::new(),
@@ -281,6 +324,14 @@ impl<'a, const N: usize, const WATCH: bool> Run<'a, N, WATCH> {
         if !arrival.hedged {
             plan.mode = Mode::Off;
         }
+        let mut first = arrival.wanted;
+        if let Some(class) = self.files.get(arrival.class as usize) {
+            (plan.k, plan.n) = (class.k, class.nodes.len() as u8);
+            #[expect(clippy::expect_used, reason = "classes are checked")]
+            let drawn =
+                draw_read(&mut plan, &class.weights, of_file::cells(arrival.key)).expect("a legal class");
+            first = drawn;
+        }
         let client = arrival.client - self.first_client;
         self.deciders[client as usize].prepare(at, &mut plan);
         let counts = self.tally.counts(arrival.at);
@@ -289,7 +340,7 @@ impl<'a, const N: usize, const WATCH: bool> Run<'a, N, WATCH> {
         }
         self.tally.wanted += if counts { plan.wanted.len() as u64 } else { 0 };
         let nodes = &mut self.nodes;
-        let affected = arrival.wanted.iter().any(|cell| {
+        let affected = first.iter().any(|cell| {
             nodes.affects(now, arrival.nodes[usize::from(cell)].0, arrival.draws(LegId { cell, attempt: 1 }))
         });
         #[expect(clippy::expect_used, reason = "k, n and the cells are this crate's own")]

@@ -5,6 +5,7 @@ use hedge_core::CellSet;
 use super::flights::{Arrival, Placements, Run};
 use super::tally::Tally;
 use super::{ARRIVALS, Length, Piece, READS};
+use crate::files::{Shares, draws};
 use crate::random::mix;
 use crate::{Law, Random, Sampler};
 
@@ -25,8 +26,9 @@ pub(super) fn run<const N: usize, const WATCH: bool>(piece: &Piece<'_>, length: 
     let keys = mix(seed ^ READS);
     let shares: Vec<f64> = cluster.workload.iter().map(|work| work.share).collect();
     let all: f64 = shares.iter().sum();
-    let simple =
-        matches!(cluster.workload.as_slice(), [work] if work.cells == 1 && work.fan_out <= 1 && work.hedged);
+    let classes = Shares::new(&cluster.files);
+    let simple = cluster.files.is_empty()
+        && matches!(cluster.workload.as_slice(), [work] if work.cells == 1 && work.fan_out <= 1 && work.hedged);
     // Gaps are rounded to whole nanoseconds, to the nearest: the load is what it should be.
     let gap = Sampler::new(&Law::Exponential { mean: 1e3 / cluster.rate });
     let (mut number, mut now) = (0_u64, 0_u64);
@@ -58,10 +60,16 @@ pub(super) fn run<const N: usize, const WATCH: bool>(piece: &Piece<'_>, length: 
         let request = run.request(work.fan_out);
         for part in 0..work.fan_out.max(1) {
             let key = if part == 0 { key } else { mix(key ^ u64::from(part) << 16) };
-            let mut arrival = Arrival::of_one_cell(now, client, key, code.k, &placements);
-            let first = arrival.wanted.first().unwrap_or_default();
-            arrival.wanted =
-                (0..work.cells.clamp(1, code.k)).map(|cell| (first + cell) % code.k).collect::<CellSet>();
+            let class = classes.pick(draws::class(key));
+            let mut arrival = if let Some(file) = cluster.files.get(class) {
+                Arrival::of_class(now, client, key, class, file)
+            } else {
+                let mut arrival = Arrival::of_one_cell(now, client, key, code.k, &placements);
+                let first = arrival.wanted.first().unwrap_or_default();
+                arrival.wanted =
+                    (0..work.cells.clamp(1, code.k)).map(|cell| (first + cell) % code.k).collect::<CellSet>();
+                arrival
+            };
             arrival.hedged = work.hedged;
             arrival.request = request;
             run.arrive(&arrival);

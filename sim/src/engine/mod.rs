@@ -2,6 +2,7 @@
 
 mod decider;
 mod flights;
+mod fork_join;
 mod full;
 mod nodes;
 mod queue;
@@ -15,6 +16,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::flights::Laws;
+pub use self::fork_join::{ForkJoin, ForkJoinTimes, Times, fork_join};
+use self::nodes::Services;
 pub use self::speed::speed;
 use self::tally::{Tally, row};
 use self::timeline::Timeline;
@@ -171,6 +174,7 @@ fn laws(shape: &Shape) -> Laws {
     let cluster = &shape.cluster;
     Laws {
         service: Sampler::new(&cluster.service),
+        own: Services::new(&cluster.laws),
         connect: Sampler::new(&cluster.connect),
         rebuild: Sampler::new(&cluster.rebuild),
     }
@@ -180,7 +184,9 @@ impl Piece<'_> {
     fn run<const WATCH: bool>(&self, scenario: &Scenario) -> Tally {
         let length = Length::of(scenario, self.policy, &self.shape.cluster);
         let codes = [Some(self.shape.cluster.code), self.policy.code];
-        let cells = codes.into_iter().flatten().map(|code| code.k + code.m).max().unwrap_or_default();
+        let of_codes = codes.into_iter().flatten().map(|code| code.k + code.m);
+        let of_files = self.shape.cluster.files.iter().map(|class| class.nodes.len() as u8);
+        let cells = of_codes.chain(of_files).max().unwrap_or_default();
         match cells {
             0..=9 => self.sized::<9, WATCH>(scenario.engine, length),
             10..=16 => self.sized::<16, WATCH>(scenario.engine, length),

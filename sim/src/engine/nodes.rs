@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::timeline::{Happening, Timeline, Trouble};
 use crate::random::{mix, unit};
-use crate::{Cluster, Queue, Sampler};
+use crate::{Law, Queue, Sampler};
 
 /// A connection's first packet is sent at these times after the first, and it is given up after the last.
 const SYN: [u64; 3] = [0, 1_000_000_000, 3_000_000_000];
@@ -34,8 +34,14 @@ pub(super) struct Forced {
 }
 
 impl Draws {
-    pub(super) const fn new(key: u64) -> Self {
+    const fn new(key: u64) -> Self {
         Self { key, forced: Forced { service: None, connects: None, meets: None, cell: 0 } }
+    }
+
+    /// What a leg of the read with this key draws.
+    #[inline]
+    pub(super) const fn of_leg(key: u64, cell: u8, attempt: u8) -> Self {
+        Self::new(key ^ ((cell as u64) << 40 | (attempt as u64) << 32))
     }
 
     #[inline]
@@ -65,6 +71,36 @@ impl Draws {
         self.forced.meets == Some(happening.number)
             || share >= 1.0
             || unit(self.bits(u64::from(happening.number) << 8 | 3)) < share
+    }
+}
+
+/// What each node takes. Nodes of one law share its table.
+pub(super) struct Services {
+    samplers: Vec<Sampler>,
+    /// Which of them is each node's.
+    node: Vec<usize>,
+}
+
+impl Services {
+    /// The laws of nodes, in their order.
+    pub(super) fn new(laws: &[Law]) -> Self {
+        let mut samplers: Vec<Sampler> = Vec::new();
+        let node = laws.iter().map(|law| {
+            samplers.iter().position(|sampler| sampler.law() == law).unwrap_or_else(|| {
+                samplers.push(Sampler::new(law));
+                samplers.len() - 1
+            })
+        });
+        Self { node: node.collect(), samplers }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.node.is_empty()
+    }
+
+    /// What each node draws from.
+    pub(super) fn of_nodes(&self) -> Vec<&Sampler> {
+        self.node.iter().filter_map(|&sampler| self.samplers.get(sampler)).collect()
     }
 }
 
@@ -113,7 +149,8 @@ struct State<T> {
 /// All nodes. `T` is what the queues know of a leg.
 pub(super) struct Nodes<'a, T> {
     timeline: &'a Timeline,
-    service: &'a Sampler,
+    /// What each of them takes.
+    services: Vec<&'a Sampler>,
     connect: &'a Sampler,
     new_connections: f64,
     queue: Queue,
@@ -123,13 +160,16 @@ pub(super) struct Nodes<'a, T> {
 }
 
 impl<'a, T: Copy> Nodes<'a, T> {
+    /// As many as there are services. A share of the legs must connect first.
     pub(super) fn new(
-        cluster: &Cluster,
+        queue: Queue,
         timeline: &'a Timeline,
-        service: &'a Sampler,
+        services: Vec<&'a Sampler>,
+        new_connections: f64,
         connect: &'a Sampler,
     ) -> Self {
-        let servers = if let Queue::Fifo { servers } = cluster.queue { servers.clamp(1, 64) } else { 0 };
+        let servers = if let Queue::Fifo { servers } = queue { servers.clamp(1, 64) } else { 0 };
+        let nodes = services.len() as u32;
         let state = |_| State {
             first: 0,
             free: vec![0; usize::from(servers)],
@@ -138,14 +178,14 @@ impl<'a, T: Copy> Nodes<'a, T> {
         };
         Self {
             timeline,
-            service,
+            services,
             connect,
-            new_connections: cluster.new_connections,
-            queue: cluster.queue,
-            quiet_until: (0..cluster.nodes)
+            new_connections,
+            queue,
+            quiet_until: (0..nodes)
                 .map(|node| timeline.of_node(node).first().map_or(u64::MAX, |first| first.from))
                 .collect(),
-            states: (0..cluster.nodes).map(state).collect(),
+            states: (0..nodes).map(state).collect(),
         }
     }
 
@@ -178,7 +218,7 @@ impl<'a, T: Copy> Nodes<'a, T> {
     /// A leg is at its node. Instants must not go back.
     #[inline]
     pub(super) fn arrive(&mut self, now: u64, node: u32, draws: Draws) -> End {
-        let service = draws.service(self.service);
+        let service = draws.service(self.services[node as usize]);
         let quiet = self.is_quiet(now, node);
         if quiet && self.queue == Queue::None {
             return End::Delivered(self.worked(now, node, service));
@@ -209,7 +249,7 @@ impl<'a, T: Copy> Nodes<'a, T> {
         if self.queue != Queue::None || draws.connects(self.new_connections) || !self.is_quiet(now, node) {
             return None;
         }
-        let end = now.saturating_add(draws.service(self.service));
+        let end = now.saturating_add(draws.service(self.services[node as usize]));
         (end < self.quiet_until[node as usize]).then_some(end)
     }
 

@@ -111,6 +111,16 @@ impl Timeline {
         this
     }
 
+    /// Nothing ever happens to so many nodes.
+    pub(super) fn quiet(nodes: usize) -> Self {
+        Self {
+            nodes: vec![Vec::new(); nodes],
+            clients: Vec::new(),
+            extras: Vec::new(),
+            clients_freeze: false,
+        }
+    }
+
     fn extra(&mut self, effect: &Effect) -> u32 {
         if let Effect::Extra { law, .. } = effect {
             self.extras.push(Sampler::new(law));
@@ -140,6 +150,7 @@ impl Timeline {
         let (first, count) = match place {
             Where::AnyNode => (pick(all), 1),
             Where::Nodes(count) => (0, count.min(all)),
+            Where::Node(node) => (node.min(all), u32::from(node < all)),
             Where::AllNodes => (0, all),
             Where::AnyRack => {
                 let racks = shape.cluster.racks.clamp(1, all);

@@ -1,6 +1,7 @@
 //! Laws: how long things take, in milliseconds.
 
 mod empirical;
+mod gamma;
 mod normal;
 mod sampler;
 mod solve;
@@ -38,6 +39,13 @@ pub enum Law {
         /// The least.
         shift: f64,
         /// The mean of what comes on top.
+        mean: f64,
+    },
+    /// Gamma; with a shape of 1 exponential, with a whole one the sum of so many exponential times.
+    Gamma {
+        /// The shape, 0.01 to 10,000.
+        shape: f64,
+        /// The mean.
         mean: f64,
     },
     /// Its logarithm is normal.
@@ -114,6 +122,12 @@ impl Law {
                 not_negative("the shift of an exponential law", *shift)?;
                 positive("the mean of an exponential law", *mean)
             }
+            Self::Gamma { shape, mean } => {
+                if !(gamma::LEAST_SHAPE..=gamma::MOST_SHAPE).contains(shape) {
+                    return Err(LawError::Shape { value: *shape });
+                }
+                positive("the mean of a gamma law", *mean)
+            }
             Self::Lognormal { median, sigma } => {
                 positive("the median of a lognormal law", *median)?;
                 positive("the sigma of a lognormal law", *sigma)
@@ -155,6 +169,7 @@ impl Law {
             Self::Constant(length) => f64::from(*length > x_ms),
             Self::Exponential { mean } => exponential_above(*mean, x_ms),
             Self::ShiftedExponential { shift, mean } => exponential_above(*mean, x_ms - shift),
+            Self::Gamma { shape, mean } => gamma::above(*shape, x_ms * shape / mean),
             Self::Lognormal { median, sigma } => {
                 if x_ms > 0.0 {
                     normal_tail(libm::log(x_ms / median) / sigma)
@@ -186,6 +201,7 @@ impl Law {
             Self::Constant(length) => *length,
             Self::Exponential { mean } => exponential_quantile(*mean, p),
             Self::ShiftedExponential { shift, mean } => shift + exponential_quantile(*mean, p),
+            Self::Gamma { shape, mean } => gamma::quantile_above(*shape, p) * mean / shape,
             Self::Lognormal { median, sigma } => {
                 if p >= 1.0 {
                     return 0.0;
@@ -246,6 +262,11 @@ impl Law {
                 } else {
                     shift * shift * share + 2.0 * shift * first + exponential_part(*mean, 2, over)
                 }
+            }
+            Self::Gamma { shape, mean } => {
+                // x times the density is the mean times the density of the next greater shape.
+                let whole = if power == 1 { *mean } else { mean * mean * (1.0 + 1.0 / shape) };
+                whole * gamma::within(shape + f64::from(power), most * shape / mean)
             }
             Self::Lognormal { median, sigma } => {
                 if most <= 0.0 {
@@ -361,6 +382,11 @@ pub enum LawError {
         /// The number.
         value: f64,
     },
+    /// The shape of a gamma law must be from 0.01 to 10,000.
+    Shape {
+        /// The number.
+        value: f64,
+    },
     /// There is nothing in it.
     Empty {
         /// In what.
@@ -407,6 +433,10 @@ impl fmt::Display for LawError {
             }
             Self::Share { what, value } => {
                 write!(f, "the share of {what} is {value:?}, but must be above 0 and below 1")
+            }
+            Self::Shape { value } => {
+                let (least, most) = (gamma::LEAST_SHAPE, gamma::MOST_SHAPE);
+                write!(f, "the shape of a gamma law is {value:?}, but must be from {least} to {most}")
             }
             Self::Empty { what } => write!(f, "{what} with nothing in it"),
             Self::Parts { parts, most } => {

@@ -22,6 +22,7 @@ fn every_kind() -> Vec<Law> {
         Law::ParetoTail { body: Box::new(named[1].clone()), beyond: 0.05, index: 6.0 },
     ];
     laws.extend(named);
+    laws.extend([0.5, 3.0].map(|shape| Law::Gamma { shape, mean: 2.0 }));
     laws
 }
 
@@ -34,6 +35,7 @@ fn some_leaf() -> impl Strategy<Value = Law> {
         (0.0_f64..1e3, length()).prop_map(|(shift, mean)| Law::ShiftedExponential { shift, mean }),
         (length(), 0.01_f64..3.0).prop_map(|(median, sigma)| Law::Lognormal { median, sigma }),
         (length(), 0.2_f64..8.0).prop_map(|(least, index)| Law::Pareto { least, index }),
+        (0.05_f64..50.0, length()).prop_map(|(shape, mean)| Law::Gamma { shape, mean }),
         (0.0_f64..10.0, bins).prop_filter_map("an empty histogram", |(from, bins)| {
             let mut edge = from;
             let (edges, counts): (Vec<_>, Vec<_>) = bins
@@ -149,6 +151,11 @@ fn moments_of_composed_laws_agree_with_the_plain_one() {
     // A quarter of the mass moves to the middle of the second bin, a point.
     close(cut(0.25).mean(), 0.5 * 0.5 + 0.25 * 1.5 + 0.25 * 2.0, 1e-5);
     close(cut(0.25).second_moment(), 0.5 / 3.0 + 0.25 * 7.0 / 3.0 + 0.25 * 4.0, 1e-5);
+    // With a shape of 1 it is exponential.
+    let tail = |body: Law| Law::ParetoTail { body: Box::new(body), beyond: 0.2, index: 3.5 };
+    let (gamma, exponential) = (Law::Gamma { shape: 1.0, mean: 2.0 }, Law::Exponential { mean: 2.0 });
+    close(tail(gamma.clone()).mean(), tail(exponential.clone()).mean(), 1e-12);
+    close(tail(gamma).second_moment(), tail(exponential).second_moment(), 1e-12);
     let shifted = Law::ShiftedExponential { shift: 3.0, mean: 2.0 };
     close(shifted.mean(), 5.0, 1e-15);
     close(shifted.second_moment(), 29.0, 1e-15);
@@ -268,6 +275,8 @@ fn hostile_numbers_make_no_law() {
         for law in [
             Law::Exponential { mean: bad },
             Law::ShiftedExponential { shift: 1.0, mean: bad },
+            Law::Gamma { shape: bad, mean: 1.0 },
+            Law::Gamma { shape: 1.0, mean: bad },
             Law::Lognormal { median: bad, sigma: 1.0 },
             Law::Lognormal { median: 1.0, sigma: bad },
             Law::Mixture(vec![(bad, Law::Constant(1.0))]),
@@ -339,7 +348,7 @@ fn draws_are_the_same_on_every_machine() {
         draws.push(bits.map(|bits| sampler.sample_above(5_000_000, bits)));
     }
     #[rustfmt::skip]
-    let golden: [[u64; 8]; 24] = [
+    let golden: [[u64; 8]; 28] = [
         [3_000_000, 3_000_000, 3_000_000, 3_000_000, 3_000_000, 3_000_000, 3_000_000, 3_000_000],
         [5_000_001, 5_000_001, 5_000_001, 5_000_001, 5_000_001, 5_000_001, 5_000_001, 5_000_001],
         [1, 1, 122, 147_532, 1_386_294, 5_692_713, 47_134_004, 73_473_601],
@@ -364,6 +373,10 @@ fn draws_are_the_same_on_every_machine() {
         [5_000_001, 5_000_001, 5_000_156, 5_187_315, 6_683_896, 11_733_371, 109_235_513, 253_824_166],
         [1_856, 3_523, 65_376, 453_244, 1_500_000, 5_402_470, 8_916_143_826, 1_170_945_281_826],
         [5_000_001, 5_000_001, 5_000_130, 5_157_899, 6_576_342, 12_989_626, 23_883_533_156, 3_136_592_568_183],
+        [1, 1, 1, 15_929, 909_873, 7_184_164, 85_759_656, 137_526_504],
+        [5_000_001, 5_000_001, 5_000_192, 5_233_208, 7_249_674, 14_752_322, 94_269_670, 146_100_369],
+        [6, 47, 48_572, 632_465, 1_782_707, 4_060_256, 19_816_715, 29_094_321],
+        [5_000_001, 5_000_001, 5_000_053, 5_063_935, 5_593_196, 7_356_663, 22_585_092, 31_810_221],
     ];
     assert_eq!(draws, golden);
 }

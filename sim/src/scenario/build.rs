@@ -1,12 +1,13 @@
 //! From what stands in a file to a scenario: defaults, overrides, laws and rates.
 
 use super::file::{
-    ClusterTable, EffectEntry, EngineName, File, HistogramTable, IncidentTable, LawEntry, LawForm,
-    PlaceEntry, PolicyEntry, PublishedTable, QueueEntry, Quick, ShapeTable, WorkloadTable,
+    ClusterTable, EffectEntry, EngineName, File, FilesTable, HistogramTable, IncidentTable, LawEntry,
+    LawForm, PlaceEntry, PolicyEntry, PublishedTable, QueueEntry, Quick, ShapeTable, WorkloadTable,
 };
 use super::{Published, ReadFile, Scenario, ScenarioError, Shape};
 use crate::{
-    Cluster, Code, Effect, Engine, Incident, Law, Often, Policy, Profile, Queue, Unit, Where, Workload,
+    Cluster, Code, Effect, Engine, FileClass, Incident, Law, Often, Policy, Profile, Queue, Unit, Where,
+    Workload,
 };
 
 /// Seconds of a day.
@@ -104,12 +105,15 @@ impl Builder<'_> {
         let (median, sigma) = usual::CONNECT_MS;
         let service = LawEntry::Named(usual::SERVICE.into());
         let service = self.law(table.service.unwrap_or(service), &format!("{at}service"))?;
+        let laws = table.laws.unwrap_or_default().into_iter().enumerate();
+        let laws = laws.map(|(node, entry)| self.law(entry, &format!("{at}laws, node {node}")));
         let mut cluster = Cluster {
             nodes: table.nodes.unwrap_or(usual::NODES),
             racks: table.racks.unwrap_or(usual::RACKS),
             clients: table.clients.unwrap_or(usual::CLIENTS),
             code: table.code.map_or(Code { k: 6, m: 3 }, |code| Code { k: code.k, m: code.m }),
             service,
+            laws: laws.collect::<Result<_, _>>()?,
             queue: match table.queue {
                 None | Some(QueueEntry::None) => Queue::None,
                 Some(QueueEntry::Fifo(fifo)) => Queue::Fifo { servers: fifo.servers },
@@ -120,6 +124,7 @@ impl Builder<'_> {
                 || vec![workload(WorkloadTable::usual())],
                 |kinds| kinds.into_iter().map(workload).collect(),
             ),
+            files: table.files.unwrap_or_default().into_iter().map(file_class).collect(),
             new_connections: table.new_connections.unwrap_or(usual::NEW_CONNECTIONS),
             connect: law(table.connect, "connect", Law::Lognormal { median, sigma })?,
             rebuild: law(table.rebuild, "rebuild", Law::Constant(usual::REBUILD_MS))?,
@@ -160,6 +165,7 @@ impl Builder<'_> {
                 PlaceEntry::AllNodes => Where::AllNodes,
                 PlaceEntry::AnyClient => Where::AnyClient,
                 PlaceEntry::Nodes(nodes) => Where::Nodes(nodes),
+                PlaceEntry::Node(node) => Where::Node(node),
             },
             often: match (table.per_day, table.at_seconds) {
                 (Some(times), None) => Often::PerDay(times),
@@ -196,6 +202,7 @@ impl Builder<'_> {
             LawForm::ShiftedExponential(table) => {
                 Law::ShiftedExponential { shift: table.shift_ms, mean: table.mean_ms }
             }
+            LawForm::Gamma(table) => Law::Gamma { shape: table.shape, mean: table.mean_ms },
             LawForm::Lognormal(table) => match (table.sigma, table.p99_ms) {
                 (Some(sigma), None) => Law::Lognormal { median: table.median_ms, sigma },
                 (None, Some(p99)) if p99 > table.median_ms && table.median_ms > 0.0 => {
@@ -298,6 +305,18 @@ fn workload(table: WorkloadTable) -> Workload {
     Workload { name, share, cells, fan_out, hedged }
 }
 
+/// Cells that a read of a file wants in the mean; none if there are no classes.
+fn mean_k(files: &[FileClass]) -> Option<f64> {
+    let shares: f64 = files.iter().map(|class| class.share).sum();
+    let cells: f64 = files.iter().map(|class| class.share * f64::from(class.k)).sum();
+    (!files.is_empty()).then_some(cells / shares)
+}
+
+fn file_class(table: FilesTable) -> FileClass {
+    let FilesTable { share, k, nodes, weights } = table;
+    FileClass { share, k, weights: weights.unwrap_or_else(|| vec![1; nodes.len()]), nodes }
+}
+
 /// Requests a second that keep the nodes busy for this share of their time, if nothing is hedged.
 fn rate(cluster: &Cluster, load: f64, at: &str) -> Result<f64, ScenarioError> {
     let servers = match cluster.queue {
@@ -306,16 +325,22 @@ fn rate(cluster: &Cluster, load: f64, at: &str) -> Result<f64, ScenarioError> {
         Queue::Dropping => 1.0,
     };
     let shares: f64 = cluster.workload.iter().map(|kind| kind.share).sum();
-    let cells =
-        cluster.workload.iter().map(|kind| kind.share * f64::from(kind.fan_out) * f64::from(kind.cells));
+    let of_files = mean_k(&cluster.files);
+    let of_read = |kind: &Workload| of_files.unwrap_or_else(|| f64::from(kind.cells));
+    let cells = cluster.workload.iter().map(|kind| kind.share * f64::from(kind.fan_out) * of_read(kind));
     let cells = cells.sum::<f64>() / shares;
     let mean = cluster.service.mean() / 1_000.0;
-    let rate = load * f64::from(cluster.nodes) * servers / mean / cells;
+    let rate = if cluster.laws.is_empty() {
+        load * f64::from(cluster.nodes) * servers / mean / cells
+    } else {
+        load * servers * cluster.laws.iter().map(|law| 1_000.0 / law.mean()).sum::<f64>() / cells
+    };
     if !(rate.is_finite() && rate > 0.0) {
-        let what = format!(
-            "is {load}, of which no rate follows: nodes take {} ms in the mean, a request reads {cells} cells",
-            mean * 1_000.0
-        );
+        let takes = match cluster.laws.as_slice() {
+            [] => format!("nodes take {} ms in the mean", mean * 1_000.0),
+            laws => format!("there are {} nodes with laws of their own", laws.len()),
+        };
+        let what = format!("is {load}, of which no rate follows: {takes}, a request reads {cells} cells");
         return Err(ScenarioError::at(at, what));
     }
     Ok(rate)

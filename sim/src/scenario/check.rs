@@ -1,7 +1,9 @@
 //! Whether a scenario makes sense: every number within its bounds, and all that is named there.
 
 use super::{Published, Scenario, ScenarioError, Shape};
-use crate::{Cluster, Effect, Engine, Incident, Law, Often, Queue, Row, Where, Workload};
+use crate::{
+    Cluster, Effect, Engine, FileClass, ForkJoin, Incident, Law, Often, Queue, Row, Where, Workload,
+};
 
 /// A hundred years, in seconds.
 const MOST_SECONDS: f64 = 36_525.0 * 86_400.0;
@@ -10,6 +12,10 @@ const MOST_NODES: f64 = 1_024.0;
 /// Each has a governor, with what it knows of each node.
 const MOST_CLIENTS: f64 = 10_000.0;
 const MOST_CELLS: u16 = 32;
+const MOST_CLASSES: f64 = 1e6;
+const MOST_READS: f64 = 1e12;
+/// Numbers that are counted, for each class and node and each time to compare with: a gigabyte.
+const MOST_COUNTS: f64 = 1.25e8;
 const MOST_RATE: f64 = 1e8;
 const MOST_SHARE: f64 = 1e9;
 const MOST_FAN_OUT: f64 = 10_000.0;
@@ -46,6 +52,11 @@ fn positive(key: &str, number: f64, most: f64) -> Checked {
 
 fn law(key: &str, law: &Law) -> Checked {
     law.check().map_err(|error| ScenarioError::at(key, error))
+}
+
+/// What each node takes.
+fn laws(key: &str, laws: &[Law]) -> Checked {
+    laws.iter().enumerate().try_for_each(|(node, of_node)| law(&format!("{key}, node {node}"), of_node))
 }
 
 /// At least one of a kind, not too many, and no name twice.
@@ -121,6 +132,18 @@ impl Scenario {
                 "in a queue each read delays others, so none may be left out: engine must be \"full\"",
             ));
         }
+        if self.engine == Engine::Thinned && !shape.cluster.laws.is_empty() {
+            return Err(ScenarioError::at(
+                format!("{at}cluster.laws"),
+                "only nodes that are all alike may be left out: engine must be \"full\"",
+            ));
+        }
+        if self.engine == Engine::Thinned && !shape.cluster.files.is_empty() {
+            return Err(ScenarioError::at(
+                format!("{at}cluster.files"),
+                "only reads of one cell may be left out: engine must be \"full\"",
+            ));
+        }
         let plain = |kind: &&Workload| kind.cells == 1 && kind.fan_out == 1 && kind.hedged;
         if self.engine == Engine::Thinned
             && let Some(kind) = shape.cluster.workload.iter().find(|kind| !plain(kind))
@@ -129,6 +152,11 @@ impl Scenario {
                 format!("{at}cluster.workload {:?}", kind.name),
                 "only hedged requests of one read of one cell may be left out: engine must be \"full\"",
             ));
+        }
+        let other = self.policies.iter().find(|policy| policy.code.is_some());
+        if let Some(policy) = other.filter(|_| !shape.cluster.files.is_empty()) {
+            let what = format!("say where data lies, and policy {:?} keeps it elsewhere", policy.name);
+            return Err(ScenarioError::at(format!("{at}cluster.files"), what));
         }
         for policy in &self.policies {
             let nodes = shape.cluster.nodes;
@@ -164,6 +192,11 @@ impl Scenario {
         }
         match incident.place {
             Where::AnyNode | Where::AnyRack | Where::AllNodes => {}
+            Where::Node(node) if node >= cluster.nodes => {
+                let what = format!("there is no node {node}: they are 0 to {}", cluster.nodes - 1);
+                return Err(ScenarioError::at(at("place.node"), what));
+            }
+            Where::Node(_) => {}
             Where::Nodes(nodes) => {
                 within(&at("place.nodes"), nodes.into(), 1.0, cluster.nodes.into())?;
             }
@@ -200,7 +233,7 @@ impl Scenario {
             1.0 + incident.length.mean().min(self.seconds * 1_000.0) / (there + away)
         });
         let nodes = match incident.place {
-            Where::AnyNode | Where::AnyClient => 1,
+            Where::AnyNode | Where::Node(_) | Where::AnyClient => 1,
             Where::Nodes(nodes) => nodes,
             Where::AnyRack => cluster.nodes.div_ceil(cluster.racks),
             Where::AllNodes => cluster.nodes,
@@ -253,6 +286,11 @@ fn cluster(cluster: &Cluster, at: &str) -> Checked {
     within(&at("racks"), cluster.racks.into(), 1.0, cluster.nodes.into())?;
     within(&at("clients"), cluster.clients.into(), 1.0, MOST_CLIENTS)?;
     law(&at("service"), &cluster.service)?;
+    laws(&at("laws"), &cluster.laws)?;
+    if !cluster.laws.is_empty() && cluster.laws.len() != cluster.nodes as usize {
+        let what = format!("there are {} for {} nodes", cluster.laws.len(), cluster.nodes);
+        return Err(ScenarioError::at(at("laws"), what));
+    }
     law(&at("connect"), &cluster.connect)?;
     law(&at("rebuild"), &cluster.rebuild)?;
     within(&at("new_connections"), cluster.new_connections, 0.0, 1.0)?;
@@ -263,7 +301,79 @@ fn cluster(cluster: &Cluster, at: &str) -> Checked {
     for kind in &cluster.workload {
         workload(kind, k, |key| at(&format!("workload {:?}: {key}", kind.name)))?;
     }
+    within(&at("files"), cluster.files.len() as f64, 0.0, MOST_CLASSES)?;
+    files(&at("files"), &cluster.files, cluster.nodes, MOST_CELLS)?;
     positive(&at("reads_per_second"), cluster.rate, MOST_RATE)
+}
+
+/// Whether reads can be simulated by [`fork_join`](crate::fork_join).
+pub(crate) fn fork_join(input: &ForkJoin<'_>) -> Checked {
+    within("laws", input.laws.len() as f64, 1.0, MOST_NODES)?;
+    laws("laws", input.laws)?;
+    within("classes", input.classes.len() as f64, 1.0, MOST_CLASSES)?;
+    files("classes", input.classes, input.laws.len() as u32, 64)?;
+    positive("rate", input.rate, MOST_RATE)?;
+    for &x in input.xs {
+        within("xs", x, 0.0, MOST_MS)?;
+    }
+    let counts = (input.classes.len() + input.laws.len()) as f64 * (input.xs.len() as f64 + 1.0);
+    if counts > MOST_COUNTS {
+        let what = format!(
+            "{} for {} classes and {} nodes make {counts} counts: they must be at most {MOST_COUNTS}",
+            input.xs.len(),
+            input.classes.len(),
+            input.laws.len()
+        );
+        return Err(ScenarioError::at("xs", what));
+    }
+    within("reads", input.reads as f64, 1.0, MOST_READS)?;
+    within("warm_up", input.warm_up as f64, 0.0, MOST_READS)?;
+    let reads = input.reads as f64 + input.warm_up as f64;
+    let seconds = reads / input.rate;
+    if seconds > MOST_SECONDS {
+        let what = format!(
+            "is {}, at which {reads} reads take {seconds} s: they must take at most {MOST_SECONDS} s",
+            input.rate
+        );
+        return Err(ScenarioError::at("rate", what));
+    }
+    Ok(())
+}
+
+/// Whether classes of files can be read.
+fn files(key: &str, classes: &[FileClass], nodes: u32, most_cells: u16) -> Checked {
+    for (place, class) in classes.iter().enumerate() {
+        let FileClass { share, k, nodes: of_cells, weights } = class;
+        let at = || format!("{key}, class {place}: ");
+        positive(&(at() + "share"), *share, MOST_SHARE)?;
+        let wrong = |key: &str, what: String| Err(ScenarioError::at(at() + key, what));
+        let cells = of_cells.len();
+        if cells > usize::from(most_cells) || *k == 0 || usize::from(*k) > cells {
+            return wrong(
+                "k",
+                format!("is {k}, of {cells} nodes: from 1 to their number, which is at most {most_cells}"),
+            );
+        }
+        if weights.len() != cells {
+            return wrong("weights", format!("there are {} for {cells} nodes", weights.len()));
+        }
+        let drawable = weights.iter().filter(|&&weight| weight > 0).count();
+        if drawable < usize::from(*k) {
+            return wrong("weights", format!("only {drawable} are above 0, and a read asks {k} nodes"));
+        }
+        for (cell, &node) in of_cells.iter().enumerate() {
+            if node >= nodes {
+                return wrong(
+                    "nodes",
+                    format!("there is no node {node}: they are 0 to {}", nodes.saturating_sub(1)),
+                );
+            }
+            if of_cells[..cell].contains(&node) {
+                return wrong("nodes", format!("node {node} has two cells"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn workload(kind: &Workload, k: u16, at: impl Fn(&str) -> String) -> Checked {

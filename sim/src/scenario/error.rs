@@ -32,7 +32,7 @@ impl ScenarioError {
     }
 
     /// The value of a key is wrong.
-    pub(super) fn at(key: impl Into<String>, what: impl fmt::Display) -> Self {
+    pub(crate) fn at(key: impl Into<String>, what: impl fmt::Display) -> Self {
         Self { file: None, wrong: Wrong::Value { key: key.into(), what: what.to_string() } }
     }
 

@@ -130,11 +130,13 @@ pub(super) struct ClusterTable {
     pub(super) clients: Option<u32>,
     pub(super) code: Option<CodeTable>,
     pub(super) service: Option<LawEntry>,
+    pub(super) laws: Option<Vec<LawEntry>>,
     pub(super) queue: Option<QueueEntry>,
     pub(super) reads_per_day: Option<f64>,
     pub(super) reads_per_second: Option<f64>,
     pub(super) load: Option<f64>,
     pub(super) workload: Option<Vec<WorkloadTable>>,
+    pub(super) files: Option<Vec<FilesTable>>,
     pub(super) new_connections: Option<f64>,
     pub(super) connect: Option<LawEntry>,
     pub(super) rebuild: Option<LawEntry>,
@@ -152,11 +154,13 @@ impl ClusterTable {
             clients: self.clients.or(base.clients),
             code: self.code.or(base.code),
             service: self.service.or_else(|| base.service.clone()),
+            laws: self.laws.or_else(|| base.laws.clone()),
             queue: self.queue.or(base.queue),
             reads_per_day: rate(self.reads_per_day, base.reads_per_day),
             reads_per_second: rate(self.reads_per_second, base.reads_per_second),
             load: rate(self.load, base.load),
             workload: self.workload.or_else(|| base.workload.clone()),
+            files: self.files.or_else(|| base.files.clone()),
             new_connections: self.new_connections.or(base.new_connections),
             connect: self.connect.or_else(|| base.connect.clone()),
             rebuild: self.rebuild.or_else(|| base.rebuild.clone()),
@@ -197,6 +201,16 @@ pub(super) struct WorkloadTable {
     pub(super) fan_out: u16,
     #[serde(default = "yes")]
     pub(super) hedged: bool,
+}
+
+#[derive(Derive, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FilesTable {
+    #[serde(default = "one")]
+    pub(super) share: f64,
+    pub(super) k: u8,
+    pub(super) nodes: Vec<u32>,
+    pub(super) weights: Option<Vec<u32>>,
 }
 
 const fn yes() -> bool {
@@ -268,6 +282,7 @@ pub(super) enum PlaceEntry {
     AllNodes,
     AnyClient,
     Nodes(u32),
+    Node(u32),
 }
 
 #[derive(Derive, Debug)]
@@ -294,6 +309,7 @@ pub(super) enum LawEntry {
 pub(super) enum LawForm {
     Exponential(ExponentialTable),
     ShiftedExponential(ShiftedTable),
+    Gamma(GammaTable),
     Lognormal(LognormalTable),
     Mixture(Vec<PartTable>),
     Pareto(ParetoTable),
@@ -311,6 +327,13 @@ pub(super) struct ExponentialTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct ShiftedTable {
     pub(super) shift_ms: f64,
+    pub(super) mean_ms: f64,
+}
+
+#[derive(Derive, Clone, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GammaTable {
+    pub(super) shape: f64,
     pub(super) mean_ms: f64,
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Code, Effect, Law, Often, Queue, Where, Workload};
+use crate::{Code, Effect, FileClass, Law, Often, Queue, Where, Workload};
 
 /// A file with everything in it.
 const WHOLE: &str = r#"
@@ -319,6 +319,72 @@ fn a_law_can_be_a_histogram_of_another_file() {
     }
     let error = parse(&text("").replace("h.csv", "i.csv")).unwrap_err();
     assert!(error.contains("cluster.service: i.csv: no"), "{error}");
+}
+
+#[test]
+fn nodes_that_differ_and_classes_of_files_arrive_and_tell_the_load() {
+    let text = with(
+        r#"[cluster]
+        nodes = 3
+        racks = 1
+        code = { k = 1, m = 1 }
+        laws = [2, { gamma = { shape = 3, mean_ms = 4 } }, { exponential = { mean_ms = 8 } }]
+        queue = { fifo = { servers = 2 } }
+        load = 0.5
+        files = [
+            { share = 3, k = 1, nodes = [2, 0], weights = [5, 6] },
+            { k = 2, nodes = [0, 1] },
+        ]
+        [[incident]]
+        name = "one node"
+        effect = { slow = 2 }
+        place = { node = 2 }
+        at_seconds = 0
+        lasts = 1"#,
+    );
+    let scenario = parse(&text).unwrap();
+    let cluster = &scenario.shapes[0].cluster;
+    let gamma = Law::Gamma { shape: 3.0, mean: 4.0 };
+    assert_eq!(cluster.laws, [Law::Constant(2.0), gamma, Law::Exponential { mean: 8.0 }]);
+    let first = FileClass { share: 3.0, k: 1, nodes: vec![2, 0], weights: vec![5, 6] };
+    assert_eq!(
+        cluster.files,
+        [first, FileClass { share: 1.0, k: 2, nodes: vec![0, 1], weights: vec![1, 1] }]
+    );
+    // Half of what six servers can do, at 1.25 cells a read.
+    let wanted = 0.5 * 2.0 * (500.0 + 250.0 + 125.0) / 1.25;
+    assert!((cluster.rate / wanted - 1.0).abs() < 1e-12, "{}", cluster.rate);
+    assert_eq!(scenario.shapes[0].incidents[0].place, Where::Node(2));
+
+    for (from, to, why) in [
+        ("seconds = 10", "engine = \"thinned\"\nseconds = 10", "engine must be \"full\""),
+        ("laws = [2, ", "laws = [", "cluster.laws: there are 2 for 3 nodes"),
+        ("laws = [2, ", "laws = [1e99, ", "cluster.laws, node 0: a constant is 1e99"),
+        ("mean_ms = 8", "mean_ms = 1e99", "cluster.laws, node 2: the mean of an exponential law"),
+        ("shape = 3", "shape = 1e5", "cluster.laws, node 1: the shape of a gamma law is 100000.0"),
+        ("weights = [5, 6]", "weights = [5]", "cluster.files, class 0: weights: there are 1 for 2 nodes"),
+        ("nodes = [2, 0]", "nodes = [2, 3]", "cluster.files, class 0: nodes: there is no node 3"),
+        (
+            "k = 2, nodes = [0, 1]",
+            "k = 2, nodes = [1, 1]",
+            "cluster.files, class 1: nodes: node 1 has two cells",
+        ),
+        ("k = 2, nodes = [0, 1]", "k = 3, nodes = [1, 1]", "cluster.files, class 1: k: is 3, of 2 nodes"),
+        ("node = 2", "node = 3", "incident \"one node\": place.node: there is no node 3: they are 0 to 2"),
+        ("policies = [\"none\"]", "policies = [\"replicated-9\"]", "cluster.files: say where data lies"),
+        (
+            "load = 0.5",
+            "load = -1",
+            "load: is -1, of which no rate follows: there are 3 nodes with laws of their own",
+        ),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(text, changed, "{from}");
+        let error = parse(&changed).unwrap_err();
+        assert!(error.contains(why), "{to}\n{error}");
+    }
+    let without = text.replace("files", "file");
+    assert!(parse(&without).unwrap_err().contains("unknown field `file`"));
 }
 
 #[test]
