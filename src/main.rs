@@ -3,6 +3,7 @@
 
 mod cli;
 mod demo;
+mod plan;
 mod serve;
 mod show;
 mod simulate;

@@ -7,6 +7,7 @@ use hedgerow::reader::{FileError, ReadError, RepairError};
 
 use super::exit::{Exit, Stop};
 use crate::demo::DemoError;
+use crate::plan::PlanError;
 use crate::simulate::SimulateError;
 
 /// What went wrong with a whole file.
@@ -64,19 +65,34 @@ pub(crate) fn of_demo(error: &DemoError) -> Stop {
     }
 }
 
+/// What went wrong with a plan.
+pub(crate) fn of_plan(error: &PlanError) -> Stop {
+    let exit = match error {
+        PlanError::Unread(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
+        PlanError::Unwritten(error) => of_output(error),
+        PlanError::Unread(_) | PlanError::Scenario(..) | PlanError::Impossible(_) => Exit::Failed,
+    };
+    Stop::new(exit, error.to_string())
+}
+
+/// What it means that something could not be written.
+fn of_output(error: &io::Error) -> Exit {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Exit::Closed,
+        // A chart or a table of its own.
+        io::ErrorKind::AlreadyExists => Exit::Exists,
+        _ => Exit::Failed,
+    }
+}
+
 /// What went wrong with a simulation.
 pub(crate) fn of_simulate(error: &SimulateError) -> Stop {
     let exit = match error {
         SimulateError::Usage(_) | SimulateError::Options(_) => Exit::Usage,
         SimulateError::Unread(error) if error.kind() == io::ErrorKind::NotFound => Exit::NotFound,
         SimulateError::Unexpected(_) => Exit::Findings,
-        SimulateError::Unwritten(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Closed,
-        // A chart or a table of its own.
-        SimulateError::Unwritten(error) if error.kind() == io::ErrorKind::AlreadyExists => Exit::Exists,
-        SimulateError::Unread(_)
-        | SimulateError::Histogram(_)
-        | SimulateError::Scenario(_)
-        | SimulateError::Unwritten(_) => Exit::Failed,
+        SimulateError::Unwritten(error) => of_output(error),
+        SimulateError::Unread(_) | SimulateError::Histogram(_) | SimulateError::Scenario(_) => Exit::Failed,
     };
     Stop::new(exit, error.to_string())
 }

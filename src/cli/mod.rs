@@ -32,6 +32,7 @@ use tracing_subscriber::EnvFilter;
 use self::exit::{Exit, Outcome, Stop};
 use self::interrupt::Interrupt;
 use crate::demo::{self, DemoArgs};
+use crate::plan::{self, PlanArgs};
 use crate::serve::{self, ServeArgs};
 use crate::simulate::{self, SimulateArgs};
 
@@ -66,6 +67,7 @@ enum Command {
     Serve(ServeArgs),
     Bench(bench::BenchArgs),
     Simulate(SimulateArgs),
+    Plan(PlanArgs),
 }
 
 const EXAMPLES: &str = "\
@@ -75,6 +77,9 @@ Examples:
 
   See what each policy of hedging would buy and cost, without touching production:
     hedgerow simulate case-study --quick
+
+  Plan whom to ask and where to place, for a fleet of unequal nodes:
+    hedgerow plan fleet.toml
 
   Write a file to nine folders, read it back, and look whether it is whole:
     hedgerow put film.mkv --node=/mnt/disk{1..9}
@@ -91,6 +96,16 @@ struct Context {
 }
 
 impl Context {
+    /// Does what keeps its thread busy, unless the command is interrupted.
+    async fn busy(&self, work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+        let done = tokio::task::spawn_blocking(work);
+        let done = async {
+            done.await
+                .unwrap_or_else(|error| Err(Stop::because(Exit::Failed, "the computation failed", &error)))
+        };
+        self.interrupt.unless(done).await
+    }
+
     /// What went wrong with a file; where that is no more than a signal, the signal.
     fn stop(&self, what: impl Display, error: &FileError) -> Stop {
         match (error, self.interrupt.stop()) {
@@ -144,14 +159,13 @@ async fn run(cli: &Cli) -> Outcome {
         Command::Bench(args) => bench::run(args, &context),
         Command::Simulate(args) => {
             let (args, quiet) = (args.clone(), context.quiet);
-            let simulated = tokio::task::spawn_blocking(move || simulate::run(&args, quiet));
-            let shown = async {
-                match simulated.await {
-                    Ok(shown) => shown.map_err(|error| failure::of_simulate(&error)),
-                    Err(error) => Err(Stop::because(Exit::Failed, "the simulation failed", &error)),
-                }
-            };
-            context.interrupt.unless(shown).await
+            context
+                .busy(move || simulate::run(&args, quiet).map_err(|error| failure::of_simulate(&error)))
+                .await
+        }
+        Command::Plan(args) => {
+            let (args, quiet) = (args.clone(), context.quiet);
+            context.busy(move || plan::run(&args, quiet).map_err(|error| failure::of_plan(&error))).await
         }
     }
 }

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 pub(crate) use axis::Axis;
 pub(crate) use bars::{Bar, Bars};
-pub(crate) use files::{at, new_file};
+pub(crate) use files::{at, bytes_of, new_file, text_of, write_new};
 pub(crate) use page::{LEFT_EDGE, RIGHT_EDGE, escape, page};
 pub(crate) use strips::{Strip, strips};
 pub(crate) use terminal::{Look, Terminal};
@@ -27,6 +27,28 @@ pub(crate) fn time(millis: f64) -> String {
         ..9_995.0 => format!("{:.2} s", millis / 1_000.0),
         _ => format!("{:.1} s", millis / 1_000.0),
     }
+}
+
+/// A share in percent.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", three_digits(share * 100.0))
+}
+
+/// A number with three digits, or all of those before the point.
+pub(crate) fn three_digits(number: f64) -> String {
+    let decimals = match number.abs() {
+        0.0 => 0,
+        ..0.000_999_5 => return format!("{number:.1e}"),
+        ..0.009_995 => 5,
+        ..0.099_95 => 4,
+        ..0.999_5 => 3,
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    let text = format!("{number:.decimals$}");
+    // 100 and not 100.0, 2.5 and not 2.50.
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 /// How wide text is set.
@@ -69,6 +91,13 @@ mod tests {
         assert_eq!(lines.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
         assert_eq!(wrap(""), "");
         assert_eq!(wrap(&"x".repeat(200)).len(), 200);
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let numbers = [0.0, 0.000_123, 0.001_234, 0.099, 0.5, 2.5, 9.996, 99.96, 660.4, 123_456.0, f64::NAN];
+        let texts = ["0", "1.2e-4", "0.00123", "0.099", "0.5", "2.5", "10", "100", "660", "123456", "NaN"];
+        assert_eq!(numbers.map(three_digits), texts);
     }
 
     #[test]

@@ -7,9 +7,7 @@ use serde::Serialize;
 
 use super::SimulateError;
 use super::args::AdviseArgs;
-use super::choose::bytes_of;
-use super::table::{percent, three_digits};
-use crate::show::{Look, Terminal, time, wrap};
+use crate::show::{Look, Terminal, bytes_of, percent, three_digits, time, wrap};
 
 /// What is printed of the advice for a file.
 pub(super) fn advise(file: &Path, args: &AdviseArgs, json: bool) -> Result<String, SimulateError> {

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use hedgerow::sim::{Row, Scenario};
 
 use super::sweep::{self, Point};
-use super::table::{look, percent};
-use crate::show::{Axis, Bar, Bars, LEFT_EDGE, Look, RIGHT_EDGE, escape, page, time};
+use super::table::look;
+use crate::show::{Axis, Bar, Bars, LEFT_EDGE, Look, RIGHT_EDGE, escape, page, percent, time};
 
 const LEGEND: [(Look, &str); 3] =
     [(Look::Off, "no hedging"), (Look::On, "Hedgerow's default"), (Look::Other, "other policies")];

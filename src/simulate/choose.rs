@@ -1,18 +1,14 @@
 //! What is to be simulated: a scenario that comes along or a file, and what the command line says instead.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path;
 
 use hedgerow::sim::{Builtin, Engine, Policy, Scenario};
 
 use super::{SimulateArgs, SimulateError};
-use crate::show::{Look, Terminal, at};
+use crate::show::{Look, Terminal, bytes_of, text_of};
 
 /// Instead of a scenario: how fast the engine is.
 const SPEED: &str = "speed";
-/// No scenario and no histogram is longer.
-const LONGEST: u64 = 64 << 20;
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -71,27 +67,6 @@ pub(super) fn choose(args: &SimulateArgs) -> Result<Chosen, SimulateError> {
 /// A file's name, and not a scenario's.
 fn is_path(name: &str) -> bool {
     name.ends_with(".toml") || name.contains(std::path::is_separator)
-}
-
-/// What is in a file, if it is not too long.
-pub(super) fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
-    match read {
-        Ok(_) if bytes.len() as u64 > LONGEST => {
-            let what = format!("it is longer than {} MiB", LONGEST >> 20);
-            Err(at(path, &io::Error::new(io::ErrorKind::InvalidData, what)))
-        }
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(at(path, &error)),
-    }
-}
-
-fn text_of(path: &Path) -> io::Result<String> {
-    String::from_utf8(bytes_of(path)?).map_err(|error| {
-        let what = format!("it is no text: byte {} is not UTF-8", error.utf8_error().valid_up_to());
-        at(path, &io::Error::new(io::ErrorKind::InvalidData, what))
-    })
 }
 
 /// The scenario, with what the command line says instead.

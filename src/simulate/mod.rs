@@ -14,7 +14,6 @@ mod verdict;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write as _, stdout};
-use std::path::Path;
 
 use hedgerow::sim::{self, Row, Scenario, ScenarioError};
 use indicatif::ProgressBar;
@@ -22,7 +21,7 @@ use indicatif::ProgressBar;
 pub(crate) use args::SimulateArgs;
 use choose::Chosen;
 
-use crate::show::{Look, Terminal, at, new_file, progress, wrap};
+use crate::show::{Look, Terminal, new_file, progress, wrap, write_new};
 
 /// Why a simulation did not show what it should have.
 #[derive(Debug)]
@@ -111,10 +110,10 @@ fn simulate(args: &SimulateArgs, scenario: &Scenario, quiet: bool) -> Result<(),
     bar.finish_and_clear();
     let verdicts = verdict::verdicts(scenario, &rows);
     if let Some(file) = &args.csv {
-        write(file, &machine::csv(&rows))?;
+        write_new(file, &machine::csv(&rows))?;
     }
     if let Some(file) = &args.svg {
-        write(file, &chart::chart(scenario, &rows, &about))?;
+        write_new(file, &chart::chart(scenario, &rows, &about))?;
     }
     if args.json {
         rows.iter().try_for_each(|row| print(&machine::json(row)))?;
@@ -125,14 +124,6 @@ fn simulate(args: &SimulateArgs, scenario: &Scenario, quiet: bool) -> Result<(),
         unexpected if unexpected > 0 && args.strict => Err(SimulateError::Unexpected(unexpected)),
         _ => Ok(()),
     }
-}
-
-/// Makes a new file of a text.
-fn write(path: &Path, text: &str) -> Result<(), SimulateError> {
-    let (mut file, path) = new_file(path)?;
-    file.write_all(text.as_bytes()).map_err(|error| at(&path, &error))?;
-    path.keep().map_err(|error| at(&error.path, &error.error))?;
-    Ok(())
 }
 
 /// All that people are shown of a run.

@@ -2,8 +2,8 @@
 
 use hedgerow::sim::Row;
 
-use super::table::{look, percent};
-use crate::show::{Look, Terminal, time};
+use super::table::look;
+use crate::show::{Look, Terminal, percent, time};
 
 /// With fewer policies that spend something there is nothing to sweep.
 const LEAST: usize = 8;

@@ -3,7 +3,7 @@
 use hedgerow::sim::{Row, Scenario, Shape};
 
 use super::machine;
-use crate::show::{Look, Terminal, time, wrap};
+use crate::show::{Look, Terminal, percent, three_digits, time, wrap};
 
 /// Columns of a policy's name.
 const NAME: usize = 28;
@@ -101,28 +101,6 @@ pub(super) fn look(policy: &str) -> Look {
         "default" => Look::On,
         _ => Look::Other,
     }
-}
-
-/// A share in percent.
-pub(super) fn percent(share: f64) -> String {
-    format!("{} %", three_digits(share * 100.0))
-}
-
-/// A number with three digits, or all of those before the point.
-pub(super) fn three_digits(number: f64) -> String {
-    let decimals = match number.abs() {
-        0.0 => 0,
-        ..0.000_999_5 => return format!("{number:.1e}"),
-        ..0.009_995 => 5,
-        ..0.099_95 => 4,
-        ..0.999_5 => 3,
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    let text = format!("{number:.decimals$}");
-    // 100 and not 100.0, 2.5 and not 2.50.
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 /// What the columns mean.
@@ -227,12 +205,5 @@ as published
         row.days = 0.16;
         let table = table(PLAIN, &scenario, &scenario.shapes[0], &[&row]);
         assert!(table.contains("    of 0.16 days only: it learns"), "{table}");
-    }
-
-    #[test]
-    fn numbers_have_three_digits() {
-        let numbers = [0.0, 0.000_123, 0.001_234, 0.099, 0.5, 2.5, 9.996, 99.96, 660.4, 123_456.0, f64::NAN];
-        let texts = ["0", "1.2e-4", "0.00123", "0.099", "0.5", "2.5", "10", "100", "660", "123456", "NaN"];
-        assert_eq!(numbers.map(three_digits), texts);
     }
 }

@@ -2,8 +2,8 @@
 
 use hedgerow::sim::{Published, Row, Scenario};
 
-use super::table::{days_differ, three_digits};
-use crate::show::{Look, Terminal, time};
+use super::table::days_differ;
+use crate::show::{Look, Terminal, three_digits, time};
 
 /// One figure that came out.
 #[derive(Clone, PartialEq, Debug)]
