@@ -32,12 +32,15 @@ const ROUNDING: f64 = 1e-11;
 pub(super) fn unbeaten(own: Plan, problem: &Problem, placing: Placing, options: &Options) -> Plan {
     let x = options.x;
     let tail = own.tail(x);
-    let plans = |sharings: &[Sharing], placing| -> Vec<Plan> {
+    let plans = |sharings: &[Sharing], placing| -> Vec<(Plan, Tail)> {
         // Some have none: a fixed t, where no weights have it.
         sharings
             .iter()
             .filter_map(|&sharing| made(problem, Policy { sharing, placing }, options).ok())
-            .map(|rival| judged(rival, own.x_fit))
+            .map(|rival| {
+                let tail = rival.tail(x);
+                (judged(rival, own.x_fit), tail)
+            })
             .collect()
     };
     let plain = [Sharing::Equal, Sharing::Proportional];
@@ -57,7 +60,7 @@ pub(super) fn unbeaten(own: Plan, problem: &Problem, placing: Placing, options: 
     let mut least = [Tail { bound: f64::INFINITY, exact: f64::INFINITY }; RANKS];
     let mut lowest = least[0];
     for (least, plans) in least.iter_mut().zip(&ranks) {
-        for tail in plans.iter().map(|plan| plan.tail(x)) {
+        for (_, tail) in plans {
             lowest = Tail { bound: lowest.bound.min(tail.bound), exact: lowest.exact.min(tail.exact) };
         }
         *least = lowest;
@@ -67,16 +70,14 @@ pub(super) fn unbeaten(own: Plan, problem: &Problem, placing: Placing, options: 
         return own;
     }
     let mut choice = Choice { x, least, above, best: own.clone() };
-    let rivals: Vec<&Plan> = ranks.iter().flatten().collect();
-    for rival in &rivals {
-        choice.consider(rival);
+    for (rival, tail) in ranks.iter().flatten() {
+        choice.take_better(rival, *tail);
     }
     // Where the plan's own classes lie, and where those lie that are better in one of both.
-    let better = |rival: &&&Plan| {
-        let tail = rival.tail(x);
-        least.iter().any(|least| tail.bound <= least.bound || tail.exact <= least.exact)
-    };
-    let ends: Vec<&Plan> = rivals.iter().filter(better).copied().collect();
+    let better =
+        |tail: &Tail| least.iter().any(|least| tail.bound <= least.bound || tail.exact <= least.exact);
+    let ends: Vec<&Plan> =
+        ranks.iter().flatten().filter(|(_, tail)| better(tail)).map(|(rival, _)| rival).collect();
     let mut places: Vec<&Plan> = Vec::new();
     for place in core::iter::once(&own).chain(ends.iter().copied()) {
         if places.iter().all(|known| known.problem != place.problem) {
@@ -84,6 +85,7 @@ pub(super) fn unbeaten(own: Plan, problem: &Problem, placing: Placing, options: 
         }
     }
     'search: for place in places {
+        let Ok(maker) = Maker::new(&place.problem, Sharing::Optimised, options) else { continue };
         let mut optima: Vec<Plan> = Vec::new();
         let here: Vec<&Plan> = ends.iter().copied().filter(|end| end.problem == place.problem).collect();
         for about in core::iter::once(x).chain(ABOUT.map(|times| times * own.x_fit)) {
@@ -93,7 +95,7 @@ pub(super) fn unbeaten(own: Plan, problem: &Problem, placing: Placing, options: 
             let from = if about == own.x_fit && place.problem == own.problem {
                 own.clone()
             } else if few {
-                let Ok(optimum) = optimum(place, about, own.x_fit, options) else { continue };
+                let Ok(optimum) = optimum(&maker, place, about, own.x_fit) else { continue };
                 optimum
             } else {
                 continue;
@@ -101,7 +103,7 @@ pub(super) fn unbeaten(own: Plan, problem: &Problem, placing: Placing, options: 
             choice.consider(&from);
             for to in here.iter().copied().chain(&optima) {
                 for part in PARTS {
-                    if let Some(between) = between(&from, to, part, options) {
+                    if let Ok(between) = between(&maker, &from, to, part) {
                         choice.consider(&between);
                     }
                 }
@@ -141,13 +143,17 @@ struct Choice {
 }
 
 impl Choice {
-    /// Takes what is above rivals by less, and of plans that are above them alike the one with the better objective.
+    /// [Takes](Self::take_better) a plan if it is better.
     fn consider(&mut self, plan: &Plan) {
         // That it is no better can be seen without the tails.
         if self.above == NONE && plan.objective >= self.best.objective {
             return;
         }
-        let tail = plan.tail(self.x);
+        self.take_better(plan, plan.tail(self.x));
+    }
+
+    /// Takes what is above rivals by less, and of plans that are above them alike the one with the better objective.
+    fn take_better(&mut self, plan: &Plan, tail: Tail) {
         let above = self.least.map(|least| above(tail, least));
         if above < self.above || (above == self.above && plan.objective < self.best.objective) {
             self.above = above;
@@ -157,16 +163,14 @@ impl Choice {
 }
 
 /// Where a plan's classes lie: the weights with the least bound at x.
-fn optimum(place: &Plan, x: f64, x_fit: f64, options: &Options) -> Result<Plan, FleetError> {
-    let maker = Maker::new(&place.problem, Sharing::Optimised, options)?;
-    let starts = [place.weights.clone()].into();
-    let plan = maker.optimised(place.problem.clone(), x, starts, options.most_busy)?;
-    maker.finish(plan.problem, x_fit, plan.weights, options.most_busy, (plan.steps, None))
+fn optimum(maker: &Maker<'_>, place: &Plan, x: f64, x_fit: f64) -> Result<Plan, FleetError> {
+    let cap = maker.options.most_busy;
+    let plan = maker.optimised(place.problem.clone(), x, [place.weights.clone()].into(), cap)?;
+    maker.finish(plan.problem, x_fit, plan.weights, cap, (plan.steps, None))
 }
 
 /// A part of the way from one plan to another of the same placement.
-fn between(from: &Plan, to: &Plan, part: f64, options: &Options) -> Option<Plan> {
+fn between(maker: &Maker<'_>, from: &Plan, to: &Plan, part: f64) -> Result<Plan, FleetError> {
     let weights = from.weights.iter().zip(&to.weights).map(|(from, to)| from + part * (to - from)).collect();
-    let maker = Maker::new(&from.problem, Sharing::Optimised, options).ok()?;
-    maker.finish(from.problem.clone(), from.x_fit, weights, options.most_busy, (0, None)).ok()
+    maker.finish(from.problem.clone(), from.x_fit, weights, maker.options.most_busy, (0, None))
 }
