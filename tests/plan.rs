@@ -1,9 +1,14 @@
 //! `hedgerow plan` as a user runs it: what it prints and writes, and what it refuses.
 
+#[path = "support/shown.rs"]
+mod shown;
+
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
+
+use shown::{done, lines, run, text};
 
 /// The keys that a line begins with, as they are documented.
 const FIRST_KEYS: [&str; 5] = ["policy", "x", "bound", "exact", "simulated"];
@@ -51,9 +56,7 @@ zipf = 0.5
 "#;
 
 fn plan(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hedgerow"));
-    command.current_dir(folder).arg("plan").args(arguments).env_remove("RUST_LOG");
-    command.stdin(Stdio::null()).output().unwrap()
+    run("plan", folder, arguments)
 }
 
 /// A folder with the small fleet in it, in which `from` is replaced by `to`.
@@ -66,20 +69,6 @@ fn folder_with(from: &str, to: &str) -> tempfile::TempDir {
 
 fn folder() -> tempfile::TempDir {
     folder_with("", "")
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-fn done(output: &Output) -> &str {
-    assert!(output.status.success(), "{}\n{}", text(&output.stderr), text(&output.stdout));
-    assert_eq!(text(&output.stderr), "");
-    text(&output.stdout)
-}
-
-fn lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! `hedgerow simulate` as a user runs it: what it lists, prints and writes, and what it refuses.
 
+#[path = "support/shown.rs"]
+mod shown;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use hedgerow::sim::Scenario;
 use serde_json::Value;
+
+use shown::{done, run, text};
 
 /// The keys that a line begins with, as they are documented.
 const FIRST_KEYS: [&str; 15] = [
@@ -72,9 +77,11 @@ expected = [0, 0.001]
 "#;
 
 fn simulate(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hedgerow"));
-    command.current_dir(folder).arg("simulate").args(arguments).env_remove("RUST_LOG");
-    command.stdin(Stdio::null()).output().unwrap()
+    run("simulate", folder, arguments)
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    shown::lines(done(output))
 }
 
 /// A folder with the small scenario in it.
@@ -82,20 +89,6 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("small.toml"), SMALL).unwrap();
     folder
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-fn done(output: &Output) -> &str {
-    assert!(output.status.success(), "{}\n{}", text(&output.stderr), text(&output.stdout));
-    assert_eq!(text(&output.stderr), "");
-    text(&output.stdout)
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    done(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
